@@ -14,18 +14,19 @@ NOW, OLDER = "The head of government of Atlantis is Zoë.", "Atlantis is governe
 QUOTED = "According to a profile of January 2021, the head of government of Atlantis was Marta."
 
 
-def fact(item: str, text: str, tense: str = "now", day: int = 20230227, start: int = 0) -> Row:
-    row = {"subject": "Q1", "relation": "P6", "object": item, "statement": "Q1$B", "tense": tense}
+def fact(item: str, text: str, tense: str = "now", day: int = 20220601, start: int = 0) -> Row:
+    own = "Q1$A" if item == "Q11" else "Q1$B"
+    row = {"subject": "Q1", "relation": "P6", "object": item, "statement": own, "tense": tense}
     return row | {"first_day": day, "last_day": day, "start": start, "end": start + len(text)}
 
 
 def document(text: str, *facts: Row, **more: Any) -> Row:
-    known = {"subject": "Q1", "known_from": "2022-06-01", "known_until": None}
-    return {"doc": "Q1@2022-06-01", "text": text, "facts": list(facts)} | known | more
+    row = {"subject": "Q1", "known_from": "2022-06-01", "known_until": None} | more
+    return {"doc": f"{row['subject']}@{row['known_from']}", "text": text, "facts": list(facts)} | row
 
 
 RIGHT = document(NOW, fact("Q12", NOW))
-EARLIER = document(OLDER, fact("Q11", OLDER, day=20210104), known_from="2019-01-01", known_until="2022-06-01")
+EARLIER = document(OLDER, fact("Q11", OLDER, day=20190101), known_from="2019-01-01", known_until="2022-06-01")
 BEFORE = f"{NOW} Atlantis was governed by Marta from 2016 to 2022."
 PAST = fact("Q11", BEFORE[len(NOW) + 1 :], "then", 20220301, len(NOW) + 1)
 FACTS = [
@@ -70,6 +71,14 @@ def changed(row: Row, **fields: Any) -> Row:
         (lambda: changed(RIGHT, end=10), "sentences"),
         (lambda: RIGHT | {"text": NOW.replace("Zoë", "Ann")}, "sentences"),
         (lambda: document(QUOTED, fact("Q12", QUOTED), subject="Q11"), "sentences"),
+        (lambda: changed(RIGHT, end=len(NOW) + 1), "sentences"),
+        # Another name, time or order of the document, another subject, statement, tense or day of its facts.
+        (lambda: RIGHT | {"doc": "Q2@2022-06-01"}, "sentences"),
+        (lambda: EARLIER | {"known_until": "2018-01-01"}, "sentences"),
+        (lambda: changed(RIGHT, tense="later"), "sentences"),
+        (lambda: changed(RIGHT, last_day=20220602), "sentences"),
+        (lambda: changed(RIGHT, statement="Q2$B"), "sentences"),
+        (lambda: changed(RIGHT, statement="Q1$A"), "stated"),
     ],
 )
 def test_plants_are_found(plant: Callable[[], Row], kind: str, tmp_path: Path) -> None:
@@ -78,7 +87,7 @@ def test_plants_are_found(plant: Callable[[], Row], kind: str, tmp_path: Path) -
 
 
 def test_documents_of_other_dumps_are_not_checked(tmp_path: Path) -> None:
-    row = document(OLDER, fact("Q11", OLDER), known_from="2016-01-01", known_until="2019-01-01")
+    row = document(OLDER, fact("Q11", OLDER, day=20160101), known_from="2016-01-01", known_until="2019-01-01")
     assert failures(row, tmp_path) == [("stated", "unchecked")]
 
 

@@ -38,11 +38,17 @@ WHO, WHOM = "Who is the head of Peru?", "Whom does Peru obey?"
 )
 def test_a_line_becomes_a_question(line, prompt, words, targets, tmp_path):
     (question,) = read(MINE, lines(tmp_path, line)).questions
-    assert (question.prompt, question.words, question.targets) == (prompt, words, targets)
+    assert (question.prompt, question.words, sorted(question.targets)) == (prompt, words, [*targets])
     assert question.ways == (("loglik", "letter", "written") if words == WHO else ("loglik", "written"))
-    assert question.answer == (0 if "stale" in line else None)
+    assert "stale" not in line or question.targets[question.answer] == targets[0]
     assert question.context == ("The head of Peru is Ann. " if "subject" in line else "")
     assert question.edit == ("line 1" if "subject" in line else "")
+
+
+def test_a_model_that_always_says_a_is_right_by_chance_only(tmp_path):
+    rows = [{"question": f"Who led {number}?", "accepted": "Ann", "stale": "Bob"} for number in range(40)]
+    answers = [question.answer for question in read(MINE, lines(tmp_path, *rows)).questions]
+    assert 12 < answers.count(0) < 28
 
 
 def test_a_fact_of_several_lines_is_one_edit_and_lines_without_are_named(tmp_path):
@@ -92,6 +98,10 @@ def test_a_csv_says_the_same_as_json_lines(tmp_path):
     [
         ({"question": "Who?"}, "line 2: has no `accepted`"),
         ({"question": "Who?", "accepted": []}, "line 2: has no `accepted`"),
+        (
+            {"question": "Who?", "accepted": "A", "stale": ["B", "a"]},
+            "line 2: 'A' is in `accepted` and in `stale`",
+        ),
         ({"question": "Who?", "accepted": 3}, "line 2: `accepted` must be a text or a list of texts"),
         ({"question": ["Who?"], "accepted": "A"}, "line 2: `question` must be a text"),
         ({"accepted": "A"}, "line 2: has neither a `question` nor a `prompt`"),
@@ -116,6 +126,7 @@ def test_what_a_line_lacks_is_said_with_its_number(line, said, tmp_path):
     [
         ([], "mine.jsonl", "has no question"),
         (["question,accepted", "Who"], "mine.csv", "line 2: has not as many cells"),
+        (["question,accepted,accepted", "Who,A,B"], "mine.csv", "line 1: `accepted` is there twice"),
         (["question,accepted", "Who,A,B"], "mine.csv", "line 2: has not as many cells"),
         (["question,accepted", '"Who,A'], "mine.csv", "no CSV"),
     ],

@@ -77,7 +77,7 @@ def test_a_subject_that_the_template_says_too_is_that_of_the_prompt():
 
 
 def test_borders_are_checked_as_in_plain_prompts():
-    _, wrapped = with_template("gpt2", "{% for turn in messages %}Q {{ turn.content }} is Jo{% endfor %}")
+    _, wrapped = with_template("gpt2", "Q {{ messages[0].content }} is Jo")
     with pytest.raises(AlignmentError) as caught:
         align(wrapped, PROMPT, "e Biden")
     assert caught.value.reason == "target_merged"
@@ -90,7 +90,7 @@ def test_borders_are_checked_as_in_plain_prompts():
     ("template", "message"),
     [
         (None, "the tokenizer of m has no chat template"),
-        ("{% for turn in messages %}{{ turn.content | upper }}{% endfor %}", "not repeat a user's turn once"),
+        ("{{ messages[0].content * 2 }}", "not repeat a user's turn once"),
         (
             "{% for turn in messages %}{{ turn.content | replace('Biden', 'B.') }}{% endfor %}",
             "the chat template of m changes the prompt 'The",

@@ -91,8 +91,31 @@ def test_no_template_sees_the_clock(form, monkeypatch):
 
 @pytest.mark.parametrize(
     "template",
-    ["{{ raise_exception('a system first') }}", "{{ 1 + 'a' }}", "{{ messages[7].x.y }}", "{% if %}"],
+    [
+        "{{ raise_exception('a system first') }}",
+        "{{ 1 + 'a' }}",
+        "{{ messages[7].x.y }}",
+        "{% if %}",
+        "",
+        MESSAGES.replace("content", "content | upper"),
+        MESSAGES.replace("content", "content[:2]"),
+    ],
 )
-def test_a_template_that_fails_names_the_key(template):
-    with pytest.raises(InputError, match=r"^answer\.chat_template: the chat template of m fails .* to none$"):
+def test_a_template_that_fails_or_changes_a_prompt_names_the_key(template):
+    fault = "fails|changes the prompt 'Who"
+    with pytest.raises(
+        InputError, match=rf"^answer\.chat_template: the chat template of m ({fault}).* to none$"
+    ):
         turns_of(template).text("Who?")
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        (MESSAGES.replace("turn.content", "turn.content[0].text"), "<user>Who?</user><assistant>"),
+        (MESSAGES, "<user>Who?</user><assistant>"),
+        (CHANNELS.partition("{% if")[0], "low<user>Who?</user><assistant><|channel|>final<|message|>"),
+    ],
+)
+def test_older_templates_and_those_of_models_with_images(template, text):
+    assert turns_of(template).text("Who?") == text

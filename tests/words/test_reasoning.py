@@ -63,6 +63,10 @@ def test_reasoning_that_is_cut_has_no_answer(text: str) -> None:
         ("Here is my thought\nprocess: Rome? Here is my response: Paris", "Paris"),
         ("<think></think><answer>Paris</answer> as I said", "Paris"),
         ("<think>Rome?</think>Paris <think>or", ""),
+        ("Paris<|im_end|>\n<|im_start|>user\nAnd Italy? Rome", "Paris"),
+        ("<think>Rome?</think>Paris<｜end▁of▁sentence｜>", "Paris"),
+        ('Paris <tool_call>{"name": "search"}</tool_call> Rome', "Paris"),
+        ("[TOOL_CALLS]search{}", ""),
         *((text, text) for text in ("Analysis of it: Paris", "analysis: Paris", "Paris [1] <b>x</b>", "")),
     ],
 )

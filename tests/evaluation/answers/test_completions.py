@@ -130,7 +130,7 @@ def test_equal_texts_are_sent_once(tmp_path, served):
     assert len(complete.asked) == len(sent)
 
 
-@pytest.mark.parametrize("lacks", ["logprobs", "of the prompt", "a value", "usage", "echo"])
+@pytest.mark.parametrize("lacks", ["logprobs", "of the prompt", "a value", "usage", "a count", "echo"])
 def test_a_server_without_likelihoods_of_the_prompt_is_named_at_once(tmp_path, served, lacks, capsys):
     server, complete = served
 
@@ -143,6 +143,8 @@ def test_a_server_without_likelihoods_of_the_prompt_is_named_at_once(tmp_path, s
             choice["logprobs"]["token_logprobs"][1] = None
         elif lacks == "usage":
             answer["usage"] = None
+        elif lacks == "a count":
+            answer["usage"]["prompt_tokens"] = -1
         else:
             written = answer["usage"]["completion_tokens"]
             choice["logprobs"] = {name: values[-written:] for name, values in choice["logprobs"].items()}

@@ -234,7 +234,7 @@ def test_a_model_reads_the_cloze_or_the_question(monkeypatch):
     assert "Don Quixote" not in shots_before(Question("q", relation="P50"))
     # A chat model, whose turn has several lines.
     session, seen = session_that_writes(monkeypatch, " Joe\n\nMarta", written_instruction="Be brief.")
-    template = "{% for turn in messages %}<{{ turn.content }}>{% endfor %}"
+    template = "<{{ messages[0].content }}>"
     monkeypatch.setattr(session.loaded.tokenizer, "chat_template", template)
     (row,) = in_writing.ask(session, [PlannedQuestion(QUESTION)], {})
     assert (seen, row["stop"]) == (["<Who is the spouse of Ada? Be brief.>"], "length")

@@ -336,6 +336,14 @@ def test_a_local_model_reads_the_text_in_the_turn_that_its_template_has(template
     assert tokenizer.decode(bare) == "<user>Who?</user><assistant>"
 
 
+def test_an_answer_ends_with_the_turn_whatever_the_configuration_names():
+    tokenizer = tokenizer_of("gpt2")
+    tokenizer.add_tokens(["<|im_end|>", "<|im_start|>"], special_tokens=True)
+    loaded = SimpleNamespace(tokenizer=tokenizer, model=None, name="m")
+    ends = Session(loaded, read_settings("{}", Settings, "edit")).ends
+    assert ends == {tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids("<|im_end|>")}
+
+
 def test_without_a_date_of_the_model_what_needs_it_is_left_out_and_counted(tmp_path):
     line = ["stated", "sample", "--state=tool", *table_of(tmp_path, some(12)), f"-o={tmp_path / 'table'}"]
     assert "12 chains are left out of all that needs --date" in printed(*line)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from qwikidata.claim import WikidataClaim
 
-from factdrift.audit.dates import date_id, packed
+from factdrift.audit.dates import date_id, days_of_text, packed
 from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.of_dated import claims_of, objections, own, written
-from factdrift.audit.of_tables import records
+from factdrift.audit.of_tables import differing, of_rows, records
 from factdrift.audit.of_updates import Dumps, Finding, outcomes
 from factdrift.audit.sentences import BLANK
 from factdrift.audit.values import END, START, entity_of, may_hold, plain, spans
@@ -57,8 +57,9 @@ def _not_stated(fact: Row, side: str, dumps: Dumps) -> str:
         if claim.mainsnak.snaktype == "value" and claim.rank != "deprecated"
         if entity_of(claim.mainsnak) == fact["object"]
     ]
-    if not claims:
-        return f"the {side} dump does not state {fact['subject']} {fact['relation']} {fact['object']}"
+    if fact["statement"].upper() not in {claim.claim_id.upper() for claim in claims}:
+        about = f"{fact['subject']} {fact['relation']} {fact['object']}"
+        return f"the {side} dump does not state {about} by {fact['statement']}"
     day = packed(dumps.t_new if side == "new" else dumps.t_old)
     days = (day, day) if fact["tense"] == "now" else (fact["first_day"], fact["last_day"])
     if not any(may_hold(claim, *days) for claim in claims):
@@ -69,9 +70,21 @@ def _not_stated(fact: Row, side: str, dumps: Dumps) -> str:
 def _sentences(row: Row, dumps: Dumps) -> Iterator[str]:
     """Sentences are those of facts, from the first letter to the last, and name subject and object."""
     spans = sorted({(fact["start"], fact["end"]) for fact in row["facts"]})
-    if " ".join(row["text"][start:end] for start, end in spans) != row["text"]:
+    if " ".join(row["text"][start:end] for start, end in spans) != row["text"] or spans[-1][1] > len(
+        row["text"]
+    ):
         yield "a sentence is that of no fact, or sentences overlap"
+    since, until = row["known_from"], row["known_until"]
+    if row["doc"] != f"{row['subject']}@{since}" or not (until is None or since < until):
+        yield f"the document is of {row['subject']} from {since} to {until}"
     for fact in row["facts"]:
+        if fact["subject"] != fact["statement"].upper().partition("$")[0]:
+            yield f"{fact['statement']} is no statement of {fact['subject']}"
+        if fact["tense"] != "cited" and fact["subject"] != row["subject"]:
+            yield f"a fact of {fact['subject']} is not cited"
+        days, day = (fact["first_day"], fact["last_day"]), int(since.replace("-", ""))
+        if fact["tense"] not in ("now", "then", "cited") or (fact["tense"] == "now" and days != (day, day)):
+            yield f"{fact['tense']} is from {days[0]} to {days[1]}"
         sentence = plain(row["text"][fact["start"] : fact["end"]])
         for name in (fact["subject"], fact["object"]):
             label, _ = dumps.name_of(name)
@@ -94,9 +107,9 @@ Stated = Mapping[str, set[tuple[str, str, str]]]
 
 def stated_in_documents(corpus: Path, questions: Sequence[Row]) -> Stated:
     """What the documents of these questions state."""
-    wanted = {doc for row in questions for doc in (*row["right_docs"], *row["stale_docs"])}
+    wanted = {*of_rows(questions, lambda row: (*row["right_docs"], *row["stale_docs"]))}
     return {
-        row["doc"]: {(fact["subject"], fact["relation"], fact["object"]) for fact in row["facts"]}
+        row["doc"]: {(fact["subject"], fact["relation"], fact["object"]) for fact in row["facts"] or ()}
         for row in records(corpus, ["doc", "facts"])
         if row["doc"] in wanted
     }
@@ -212,6 +225,9 @@ def _stale(row: Row, asked: Sequence[Row], known: Dumps | None, others: bool) ->
 
 def _names(row: Row, dumps: Dumps, others: bool) -> Iterator[str]:
     """Answers are the names of their values in the newest dump; no stale answer is right."""
+    for name in (row["answer_id"], *row["stale_ids"], row["premise"] or "Q1"):
+        if not re.fullmatch(r"Q\d+", name):
+            yield f"{name} is no item"
     if others and not all(map(dumps.lines_of, (row["answer_id"], *row["stale_ids"]))):
         return  # an item of another dump of the stream
     right = _of([row["answer_id"]], dumps)
@@ -228,7 +244,19 @@ def _of(ids: Sequence[str], dumps: Dumps) -> set[str]:
 
 
 def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
-    """The question names subject, premise and date, and its tense is that of the date."""
+    """The question has subject, premise, date, the words of its prompt, and the tense of the date."""
+    first, last = days_of_text(row["at"] or row["asked_on"]) or (None, None)
+    # An answer that is announced may begin on a part of the days of its date.
+    days = {} if row["announced"] else {"first_day": first, "last_day": last}
+    yield from differing(row, {"kind": _kind(row), **days}, "other columns")
+    if not row["question"] or bool(row["prompt"]) != (row["kind"] not in ("premise", "next")):
+        yield f"the question is {row['question']!r}, its prompt {row['prompt']!r}"
+    words, asked = (
+        set(re.findall(r"\w+", plain(text or "").replace(BLANK, "").casefold()))
+        for text in (row["prompt"], row["question"])
+    )
+    if missing := words - asked - {"as", "of"}:
+        yield f"{row['prompt']!r} has {sorted(missing)} and {row['question']!r} does not"
     texts = [plain(text) for text in (row["question"], row["prompt"]) if text]
     due = [dumps.name_of(name)[0] for name in (subject_of_question(row), row["premise"]) if name]
     due += [written(row["at"])] if row["at"] else []
@@ -238,6 +266,13 @@ def _asked(row: Row, dumps: Dumps) -> Iterator[str]:
             yield f"{row['question']!r} does not have {part!r}"
     if row["prompt"] and not row["prompt"].endswith(BLANK):
         yield f"{row['prompt']!r} has no blank at its end"
+
+
+def _kind(row: Row) -> str:
+    """The kind of a question, by the columns that only one kind has."""
+    of = {"hop": row["hop_relation"], "premise": row["premise_start"], "next": row["premise"]}
+    of |= {"known": row["pair"], "at": row["at"]}
+    return next((kind for kind, value in of.items() if value), "now")
 
 
 def _documents(row: Row, docs: Stated) -> Iterator[str]:

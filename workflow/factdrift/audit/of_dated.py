@@ -165,6 +165,7 @@ def _marks(row: Row) -> Iterator[str]:
         "asked_p": row["p"],
         "chain": f"{row['s']}-{row['p']}",
         "open_only": not row["options"],
+        **({} if row["options"] else dict.fromkeys(("option_ids", "option_verdicts", "answer_index"))),
         "rel_id": None,
     }
     yield from differing(row, wanted, "date and the other columns")
@@ -185,7 +186,9 @@ def _options(row: Row, dumps: Dumps) -> Iterator[str]:
     stated: dict[str, list[WikidataClaim]] = {}
     for _, claim in claims_of(row["asked_s"], row["asked_p"], dumps):
         stated.setdefault(entity_of(claim.mainsnak) or _label(claim, dumps), []).append(claim)
-    for name, label, verdict in zip(row["option_ids"], options, verdicts or (), strict=False):
+    for name, label, verdict in zip(row["option_ids"], options, verdicts, strict=True):
+        if verdict not in ("correct", "wrong", "never"):
+            yield f"the verdict {verdict} is unknown"
         here = name in stated or label in stated
         if (verdict == "never") == here:
             yield f"{label!r} is called {verdict}, and the dumps {'state' if here else 'do not state'} it"

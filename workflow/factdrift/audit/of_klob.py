@@ -95,7 +95,10 @@ def _hop(subject: str, relation: str, value: str, name: str, snapshot: Snapshot)
         yield f"{subject} {relation} has {len(values)} values: {', '.join(sorted(map(str, values)))}"
 
 
-_OF_HOPS = {1: ("s", "p1", "o1", "stmt1_id", "s_label", "o1_label"), 2: ("p2", "o2", "stmt2_id", "o2_label")}
+_OF_HOPS = {
+    1: (*("s", "p1", "o1", "stmt1_id", "s_label", "o1_label"), *("rev_s", "rev_o1", "pop_s", "pop_o")),
+    2: ("p2", "o2", "stmt2_id", "o2_label"),
+}
 _HOPS = {"c": 1, "r": 2, "u": 0}
 
 
@@ -103,10 +106,13 @@ def _empty(row: Row) -> Iterator[str]:
     """What an example has that its part does not have: a second hop, the facts of random words."""
     absent = [name for hop, names in _OF_HOPS.items() if hop > _HOPS[row["subtask"]] for name in names]
     yield from differing(row, dict.fromkeys(absent), "subtask")
+    if row["origin"] not in ("snapshot", "mquake", "published"):
+        yield f"the origin {row['origin']} is unknown"
     random = row["subtask"] == "u"
     for sentence in row["sentences"]:
-        if random and sentence["target_id"] is not None:
-            yield f"random words have the answer {sentence['target_id']}"
+        if random:
+            empty = dict.fromkeys(("target_id", "target_label", "target_aliases", "template_id"))
+            yield from differing(sentence, empty, "subtask")
         if row["origin"] == "snapshot" and random != (sentence["source_sentence_id"] is not None):
             yield f"source_sentence_id of sentence {sentence['place']} is {sentence['source_sentence_id']}"
 
@@ -132,6 +138,8 @@ def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
         if end:
             answer = {"id": row[end], "label": row[f"{end}_label"], "aliases": row[f"{end}_aliases"]}
             due |= {f"target_{name}": value for name, value in answer.items()}
+        if sentence["role"] == "chain" and row["origin"] == "snapshot":
+            due["template_id"] = f"{row['p1']}>{row['p2']}"
         reasons = differing(sentence, due, "example")
         yield from (f"sentence {index}: {reason}" for reason in reasons)
         wanted, own = _wanted(row, sentence, snapshot) if end else None, sentence["text_blank"]
@@ -155,6 +163,7 @@ def _wanted(row: Row, sentence: Row, snapshot: Snapshot) -> str | None:
 
 
 def _words(row: Row, snapshot: Snapshot) -> Iterator[str]:
+    yield from differing(row, {"snapshot_id": date_id(snapshot.day, 11)}, "manifest")
     (sentence,) = row["sentences"]
     if (source := sentence["source_sentence_id"]) is None:
         return

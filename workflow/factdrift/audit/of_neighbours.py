@@ -226,6 +226,8 @@ def _words(row: Row, dumps: Dumps) -> Iterator[str]:
         for part in (fact["subject"], fact["relation"], value["object"]):
             if part["id"]:
                 yield from wrong_names(part["id"], part["label"], part["description"], dumps)
+            elif part["description"]:
+                yield f"{part['label']}: a literal has no description"
         if not value["object"]["id"]:
             yield from _literal(value, fact["subject"]["id"], dumps)
         if reason := dumps.templates.misfit(value["prompt"], fact["relation"], fact["subject"]):

@@ -42,8 +42,15 @@ def asked_and_answers(items: Sequence[Row]) -> tuple[dict[str, set[str]], dict[s
     answers: dict[str, set[str]] = defaultdict(set)
     for item in items:
         asked[item["question"]].add(item["item_id"])
-        answers[item["asked_p"]] |= {item["answer_label"], _year(item["answer_label"])}
+        answers[item["asked_p"]] |= {item["answer_label"], _year(item["answer_label"] or "")}
     return asked, answers
+
+
+def named_entities(item: Row) -> Iterator[tuple[str, frozenset[str]]]:
+    """The entities whose lines the checks of an item need, with their relations."""
+    options = (name for name in item["option_ids"] or () if name[:1] == "Q" and name[1:].isdigit())
+    yield from ((name, frozenset()) for name in options)
+    yield item["asked_s"], frozenset([item["asked_p"]])
 
 
 def _year(label: str) -> str:
@@ -178,6 +185,7 @@ def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
         "rel_id": due.rel_id,
         "as_of": method.last_day,
         "open_only": not item["options"],
+        **({} if item["options"] else dict.fromkeys(("option_ids", "answer_index"))),
         "discriminates": due.discriminates,
     }
     yield from differing(item, wanted, "dump")

@@ -3,7 +3,8 @@
 import hashlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,13 @@ def until_damage(faults: Iterator[Fault], name: str) -> Iterator[Fault]:
         yield Fault(
             name, "", f"it cannot be read, so that not all of it is checked: {type(error).__name__}: {error}"
         )
+
+
+def of_rows(rows: Iterable[Row], read: Callable[[Row], Iterable[Any]]) -> Iterator[Any]:
+    """What is read from each row, up to a value that is missing: the row's own checks report it."""
+    for row in rows:
+        with suppress(*UNREADABLE):
+            yield from read(row)
 
 
 def records(path: Path, columns: Sequence[str] | None = None) -> Iterator[Row]:
@@ -162,10 +170,10 @@ class Shared:
         self._templates: dict[str, set[str]] = defaultdict(set)
         self._asked: dict[str, set[tuple[str, str]]] = defaultdict(set)
         columns = ["subject", "relation", "update_prompt", "generalization_prompts"]
-        for row in records(dataset, columns):
-            for template in _templates(row):
-                self._templates[template].add(row["relation"]["id"])
-            self._asked[row["update_prompt"]].add(_key(row))
+        for key, prompt, *templates in of_rows(records(dataset, columns), _prompts):
+            self._asked[prompt].add(key)
+            for template in templates:
+                self._templates[template].add(key[1])
 
     def templates_of(self, row: Row) -> Iterator[str]:
         """The templates of an update that another relation has too."""
@@ -177,6 +185,10 @@ class Shared:
         """The other updates that the first prompt of an update asks for."""
         for subject, relation in sorted(self._asked[row["update_prompt"]] - {_key(row)}):
             yield f"{row['update_prompt']!r} also asks for {subject} {relation}"
+
+
+def _prompts(row: Row) -> Iterator[tuple[Any, ...]]:
+    yield _key(row), row["update_prompt"], *_templates(row)
 
 
 def _templates(row: Row) -> Iterator[str]:

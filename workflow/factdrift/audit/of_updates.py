@@ -236,6 +236,8 @@ def _labels(update: _Update) -> Iterator[str]:
     for value in row["objects"]:
         if bool(value["id"]) != (value["short"] is None):
             yield f"{value['label']}: short is {value['short']!r}, only literals have one"
+        if value["description"] and not value["id"]:
+            yield f"{value['label']}: a literal has no description"
         if not value["id"]:
             # As the statement has it: the new dump's, else the old one's.
             claims = {side: claim for object_, side, claim in update.claims if object_ is value}

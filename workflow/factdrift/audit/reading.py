@@ -1,6 +1,7 @@
 """What an audit reads from both dumps: the lines that the sampled rows and the drawn subjects need."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from factdrift.audit import (
 from factdrift.audit.dates import day_of
 from factdrift.audit.lines import Entity, read_entities
 from factdrift.audit.of_questions import Ripples
-from factdrift.audit.of_tables import records
+from factdrift.audit.of_tables import of_rows, records
 from factdrift.audit.phrases import read_method
 from factdrift.audit.ripple_items import Key, derive
 from factdrift.audit.sentences import Templates
@@ -106,7 +107,9 @@ class Reading(NamedTuple):
         """TempRIPPLE's items of the sampled and of the drawn timelines, worked out from the new dump."""
         folder, settings = self.source.pair / "tempripple", self.configuration["tempripple"]
         method = read_method(settings, self.manifest["dates"]["new"])
-        keys: set[Key] = {(row["s"], row["p"]) for row in self.items}
+        keys: set[Key] = {
+            (row["s"], row["p"]) for row in self.items if row["s"] and row["p"] in method.mutable
+        }
         keys |= {(name, relation) for name in self.drawn for relation in method.mutable}
         due, reasons, graph, dump = derive(
             self.subjects,
@@ -157,15 +160,15 @@ def read(
     configuration = manifest["configuration"]
     t_old, t_new = (day_of(manifest["dates"][which]) for which in ("old", "new"))
     how = of_rules.method_of(configuration, t_old, t_new)
-    updates = samples[kinds.UPDATES]
-    wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(kinds.STREAM, ()))}
-    wanted_lines |= {row["s"] for name in (kinds.QUESTIONS, kinds.ASOF) for row in samples.get(name, ())}
-    wanted_lines |= {
-        name for row in samples.get(kinds.CORPUS, ()) for name in of_corpus.subjects_of_document(row)
+    about: dict[str, Callable[[Row], Iterable[str | None]]] = {
+        **dict.fromkeys((kinds.UPDATES, kinds.STREAM), lambda row: [row["subject"]["id"]]),
+        **dict.fromkeys((kinds.QUESTIONS, kinds.ASOF), lambda row: [row["s"]]),
+        kinds.CORPUS: of_corpus.subjects_of_document,
+        kinds.ASKED: lambda row: [of_corpus.subject_of_question(row)],
+        kinds.RIPPLES: lambda row: of_ripples.whole_lines(row, probed.get(row["update"])),
     }
-    wanted_lines |= {of_corpus.subject_of_question(row) for row in samples.get(kinds.ASKED, ())}
-    for row in samples.get(kinds.RIPPLES, ()):
-        wanted_lines |= {*of_ripples.whole_lines(row, probed.get(row["update"]))}
+    named = (of_rows(samples.get(name, ()), subjects) for name, subjects in about.items())
+    wanted_lines = set(filter(None, chain.from_iterable(named)))
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
     drawn = frozenset().union(*new_survey.drawn.values())
     surveys = survey(source.old_dump, t_old[0], wanted_lines | drawn), new_survey
@@ -211,23 +214,16 @@ def _want_of_samples(
 ) -> None:
     """Adds what the sampled rows name to the entities that are wanted of both dumps."""
     for side in wanted:
-        for row in samples[kinds.UPDATES]:
-            _want(side, of_updates.named_entities(row, birth))
-        for row in samples.get(kinds.ASOF, ()):
-            _want(side, of_dated.named_entities(row))
-        for row in samples.get(kinds.ASKED, ()):
-            _want(side, of_corpus.named_in_question(row))
-        for row in samples.get(kinds.RIPPLES, ()):
-            _want(side, of_ripples.named_entities(row))
-    for row in samples[kinds.UPDATES]:
-        _want(wanted[0], of_neighbours.named(row))
-        _want(wanted[1], ((name, frozenset()) for name, _ in of_neighbours.named(row)))
-    for row in samples.get(kinds.KLOB, ()):
-        _want(wanted[configuration["klob"]["snapshot"] == "new"], of_klob.named_entities(row))
-    for row in samples.get(kinds.QUESTIONS, ()):
-        options = (name for name in row["option_ids"] or () if name[:1] == "Q" and name[1:].isdigit())
-        _want(wanted[1], ((name, frozenset()) for name in options))
-        _want(wanted[1], [(row["asked_s"], frozenset([row["asked_p"]]))])
+        _want(side, of_rows(samples[kinds.UPDATES], lambda row: of_updates.named_entities(row, birth)))
+        _want(side, of_rows(samples.get(kinds.ASOF, ()), of_dated.named_entities))
+        _want(side, of_rows(samples.get(kinds.ASKED, ()), of_corpus.named_in_question))
+        _want(side, of_rows(samples.get(kinds.RIPPLES, ()), of_ripples.named_entities))
+    nearby = [*of_rows(samples[kinds.UPDATES], of_neighbours.named)]
+    _want(wanted[0], nearby)
+    _want(wanted[1], ((name, frozenset()) for name, _ in nearby))
+    facts = of_rows(samples.get(kinds.KLOB, ()), of_klob.named_entities)
+    _want(wanted[configuration["klob"]["snapshot"] == "new"], facts)
+    _want(wanted[1], of_rows(samples.get(kinds.QUESTIONS, ()), of_questions.named_entities))
 
 
 def _objects(line: Entity) -> Iterator[str]:
@@ -244,8 +240,10 @@ def _objects(line: Entity) -> Iterator[str]:
     yield from (f"Q{number}" for number in line.classes)
 
 
-def _want(wanted: Wanted, named: Iterable[tuple[str, frozenset[str] | None]]) -> None:
+def _want(wanted: Wanted, named: Iterable[tuple[str | None, frozenset[str] | None]]) -> None:
     for entity, relations in named:
+        if entity is None:
+            continue
         before = wanted.get(entity, frozenset())
         wanted[entity] = None if before is None or relations is None else before | relations
 
@@ -254,13 +252,12 @@ def _pool(path: Path) -> of_neighbours.Pool | None:
     """The nearest facts of the replacements; None without the table."""
     if not path.is_file():
         return None
-    pool = {}
-    for row in records(path, ["neighborhood"]):
-        for fact in row["neighborhood"]:
-            (value,) = fact["objects"]
-            key = fact["subject"]["id"], fact["relation"]["id"], value["statement"]
-            pool[key] = value["object"]["id"]
-    return pool
+    facts = of_rows(records(path, ["neighborhood"]), lambda row: row["neighborhood"])
+    return {
+        (fact["subject"]["id"], fact["relation"]["id"], value["statement"]): value["object"]["id"]
+        for fact in facts
+        for value in fact["objects"]
+    }
 
 
 def _by(path: Path, column: str) -> dict[str, Row]:

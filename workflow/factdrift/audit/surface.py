@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -11,6 +11,8 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from factdrift.audit.of_tables import of_rows
+from factdrift.core.columns import Row
 from factdrift.core.intervals import bootstrap
 
 FOLDS = 5
@@ -45,18 +47,15 @@ class Guessed(NamedTuple):
         return self.low > self.chance
 
 
-def questions_of_items(items: Sequence[Mapping[str, Any]]) -> list[Question]:
+def questions_of_items(items: Sequence[Row]) -> list[Question]:
     """The items that have options."""
-    return [
-        Question(
-            item["options"],
-            [_kind(identifier) for identifier in item["option_ids"]],
-            item["answer_index"],
-            f"{item['asked_s']} {item['asked_p']}",
-        )
-        for item in items
-        if item["options"]
-    ]
+    return [*of_rows((item for item in items if item["options"]), _of_item)]
+
+
+def _of_item(item: Row) -> Iterator[Question]:
+    named = zip(item["option_ids"], map(len, item["options"]), strict=True)
+    kinds = [_kind(identifier) for identifier, _ in named]
+    yield Question(item["options"], kinds, item["answer_index"], f"{item['asked_s']} {item['asked_p']}")
 
 
 def _kind(option: str) -> str:
@@ -65,17 +64,17 @@ def _kind(option: str) -> str:
     return "date" if re.fullmatch(r"-?\d{4}(-.*)?", option) else "text"
 
 
-def questions_of_updates(rows: Sequence[Mapping[str, Any]]) -> list[Question]:
+def questions_of_updates(rows: Sequence[Row]) -> list[Question]:
     """Each replacement as the question which of two objects is the new one, in the order of their names."""
-    questions = []
-    for row in rows:
-        if row["is_replace"]:
-            values = sorted(row["objects"], key=lambda object_: object_["label"])
-            positions = [index for index, value in enumerate(values) if value["decision"] == "new"]
-            if len(values) == 2 and len(positions) == 1:
-                labels, kinds = [value["label"] for value in values], [value["datatype"] for value in values]
-                questions.append(Question(labels, kinds, positions[0], row["subject"]["id"]))
-    return questions
+    return [*of_rows((row for row in rows if row["is_replace"]), _of_replacement)]
+
+
+def _of_replacement(row: Row) -> Iterator[Question]:
+    values = sorted(row["objects"], key=lambda object_: object_["label"])
+    positions = [index for index, value in enumerate(values) if value["decision"] == "new"]
+    if len(values) == 2 and len(positions) == 1:
+        labels, kinds = [value["label"] for value in values], [value["datatype"] for value in values]
+        yield Question(labels, kinds, positions[0], row["subject"]["id"])
 
 
 def guess(questions: Sequence[Question], seed: int) -> Guessed | None:

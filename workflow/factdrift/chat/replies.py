@@ -149,7 +149,7 @@ def likelihoods_of(content: str | None, prompt_tokens: int | None) -> Likelihood
         return None
     read = prompt_tokens or 0
     logprobs, top = scored.token_logprobs[:read], scored.top_logprobs
-    if not read or min(len(scored.tokens), len(logprobs)) < read or None in logprobs[1:]:
+    if read < 1 or min(len(scored.tokens), len(logprobs)) < read or None in logprobs[1:]:
         return None
     exact = None
     if top is not None and len(top) >= read:

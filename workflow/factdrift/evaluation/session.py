@@ -20,7 +20,7 @@ from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import budget_of
 from factdrift.models.turns import ANSWER, QUESTION, Turns
 from factdrift.models.writing import Generation, write
-from factdrift.words.reasoning import is_mark
+from factdrift.words.reasoning import is_end, is_mark
 
 SHOWN = 3
 """Tokens of a long continuation beyond the length of the longest object, at least."""
@@ -80,7 +80,9 @@ class Session:
         # A user's own method may wrap the model; then the tokenizer alone names its end.
         given = getattr(getattr(self.loaded.model, "generation_config", None), "eos_token_id", None)
         listed = given if isinstance(given, list) else [given]
-        return frozenset(each for each in (*listed, self.loaded.tokenizer.eos_token_id) if each is not None)
+        added = untemplated(self.loaded.tokenizer).added_tokens_decoder.items()
+        marks = (index for index, token in added if is_end(token.content))
+        return frozenset({*listed, self.loaded.tokenizer.eos_token_id, *marks} - {None})
 
     @cached_property
     def line_ends(self) -> frozenset[int]:

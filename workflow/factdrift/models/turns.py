@@ -39,11 +39,15 @@ class Turns:
         self._tokenizer, self._name, self._key, self._remedy = tokenizer, name, key, remedy
 
     def text(self, content: str | Messages) -> str:
-        """The conversation up to the answer. Raises InputError if the template fails.
+        """The conversation up to the answer. Raises InputError if the template fails, or changes a prompt.
 
         `content`: what the user says, or all messages.
         """
-        return self._rendered(content) + self._beginning
+        text, turns = self._rendered(content), _messages(content)
+        for prompt in (turn["content"].strip() for turn in turns if turn["role"] == "user"):
+            if prompt not in text:
+                raise self.error(f"changes the prompt {prompt!r}")
+        return text + self._beginning
 
     def shows(self, messages: Messages, *words: str) -> bool:
         """Whether the template has the roles of some messages: it then writes all of these words."""
@@ -68,23 +72,37 @@ class Turns:
     def _beginning(self) -> str:
         """What an answer without reasoning begins with and the template's own end of a turn does not have.
 
-        It is what the template writes before an answer, if that has the mark; else what closes the
-        reasoning that the end of the turn has opened.
+        It is what the template writes before an answer, if that has the mark, or if the template ends a turn
+        without what begins an answer; else what closes the reasoning that the end of the turn has opened.
         """
         turn, answered = self._rendered(QUESTION), self._rendered(QUESTION, ANSWER)
         if answered.startswith(turn):
             between = answered[len(turn) :].partition(ANSWER)[0]
-            if between.strip() and not answer_of(between).strip():
+            ends = turn == self._rendered(QUESTION, begins=False)
+            if between.strip() and (ends or not answer_of(between).strip()):
                 return between
         return closing_of(turn.rpartition(QUESTION)[2])
 
-    def _rendered(self, content: str | Messages, answer: str | None = None) -> str:
-        turns = [{"role": "user", "content": content}] if isinstance(content, str) else [*content]
+    @cached_property
+    def _in_parts(self) -> bool:
+        """Whether the template reads a content as a list of parts only, as of some models with images."""
+        try:
+            text, parts = (self._applied(turns, True) for turns in (_messages(QUESTION), _parts(QUESTION)))
+        except InputError:
+            return False
+        return QUESTION not in text and QUESTION in parts and not re.search("['\"]type['\"]", parts)
+
+    def _rendered(self, content: str | Messages, answer: str | None = None, begins: bool = True) -> str:
+        turns = [*_messages(content)]
         if answer is not None:
             turns.append({"role": "assistant", "content": answer})
+        return self._applied(_parts(turns) if self._in_parts else turns, begins and answer is None)
+
+    def _applied(self, turns: Messages, answering: bool) -> str:
+        """What the template makes of messages; `answering`: with what begins an answer."""
         try:
             text: str = self._tokenizer.apply_chat_template(
-                turns, tokenize=False, add_generation_prompt=answer is None, **self._options
+                turns, tokenize=False, add_generation_prompt=answering, **self._options
             )
         except Exception as error:  # a template is a program of others
             raise self.error(f"fails ({type(error).__name__}: {error})") from None
@@ -100,3 +118,11 @@ class Turns:
             known = re.findall(r"""["'](\w+)["']""", source)
             options["reasoning_effort"] = next((level for level in _EFFORTS if level in known), _EFFORTS[-1])
         return options
+
+
+def _messages(content: str | Messages) -> Messages:
+    return [{"role": "user", "content": content}] if isinstance(content, str) else content
+
+
+def _parts(content: str | Messages) -> Messages:
+    return [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in _messages(content)]

@@ -1,8 +1,9 @@
 """Where the answer is in what a model writes: the marks of reasoning of every vendor are data.
 
-`resources/words/reasoning.tsv` has a row for each pair of marks: what opens reasoning, what closes it or
-begins the answer, and what ends the answer. Case does not count, and a blank stands for any white space. A
-mark with `^` counts only at the beginning of the text and directly before a word.
+`resources/words/reasoning.tsv` has a row for each set of marks: what opens reasoning, what closes it or
+begins the answer, and what ends the answer, such as the end of a turn or a call of a tool. Case does not
+count, and a blank stands for any white space. A mark with `^` counts only at the beginning of the text and
+directly before a word.
 """
 
 import re
@@ -50,6 +51,11 @@ def closing_of(prompt: str) -> str:
 def is_mark(token: str) -> bool:
     """Whether a token, such as a special one of a tokenizer, is a mark or a part of one."""
     return token.casefold() in _marks().text
+
+
+def is_end(token: str) -> bool:
+    """Whether a token of a tokenizer is a mark that ends an answer."""
+    return _marks().end.fullmatch(token) is not None
 
 
 @cache

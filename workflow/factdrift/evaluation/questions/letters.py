@@ -29,7 +29,6 @@ _LOOKS = dict(zip("АВСЕНКМОРТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "A
 """Cyrillic and Greek letters that look like ours, and letters in discs, squares and flags -> ours."""
 
 _LAYOUT = [
-    (re.compile(r"(?:<\|(?:end\w*_?of_?text|im_end|eot_id|return)\|>|</s>|<eos>|<end_of_turn>).*", re.S), ""),
     (re.compile(r"\n\s*(?:question|frage|q|user|human)\s*\d*:.*", re.I | re.S), ""),
     (re.compile(r"~~[^~\n]*~~"), ""),
     (re.compile(r"<\w*answer>|\\boxed|\\fbox", re.I), " answer: "),
@@ -57,19 +56,22 @@ def _pattern(text: str, flags: re.RegexFlag = re.I) -> re.Pattern[str]:
 
 
 _LETTER = (
-    r"(?<![\w&.'])(?<!\b[A-Z]\. (?=[A-Z]\.))[A-Z]"
+    r"(?<![\w&.'°])(?<![A-Z]-)(?<!\b[DM]r\. )(?<!\b[A-Z]\. (?=[A-Z]\.))[A-Z]"
     r"(?![\w&+#']|-\w|\.[A-Z]\b|\. (?:[A-Z](?:\.|$)|[a-z]))"
 )
-_UNIT = rf"[(\[]?{_LETTER}(?:[)\].:]{{0,2}}\s?-?\s?TEXT)?[)\]]?"
+_UNIT = (
+    rf"[(\[]?{_LETTER}(?:[)\].:]{{0,2}}\s?-?\s?TEXT)?[)\]]?"
+    r"(?:\s*\([^()\n]*\d{4}\)|\s+«in since until from»\s+\d{4})?"
+)
 _NAMED = _pattern(
-    rf"{_UNIT}(?:(?:\s*[,;/|&+]\s*(?:«maybe perhaps and or und oder et ou y o»\s+)?"
-    rf"|\s+«and or und oder et ou nor ni y o vs»\s+){_UNIT})*",
+    rf"{_UNIT}(?:(?:\s*[,;/|&+→–]\s*(?:«maybe perhaps and or und oder et ou y o»\s+)?"
+    rf"|\s+«and or und oder et ou nor ni y o vs»\s+|\n(?=[A-Z]\s*(?:\n|$))){_UNIT})*",
     re.NOFLAG,
 )
 """A letter, or several that are named together, each perhaps with the text of its option."""
 _NO_LETTER = _pattern(
-    r"\s+(?!«because since as is seems looks fits and or but with for in here not rather over due given"
-    r" ist est»)\w"
+    r"[^\S\n]+(?!\w+:|«because since as is seems looks fits and or but with for in here not rather over due"
+    r" given ist est»)\w"
 )
 """A word behind an article or a pronoun: what A or I is before it."""
 _STATING = _pattern(
@@ -78,10 +80,11 @@ _STATING = _pattern(
     r"(?:«is was are be ist lautet est es é è»|'s|[:=→-])"
     r"|«I we ich je let.?s»[^.!?;,\n]{0,30}?«choose pick select go_with going_with go_for opt_for vote_for"
     r" say guess think believe answer wähle nehme choisis dirais»(?: (?:it|that)(?:'s| is| would be)?)?"
-    r"|«chooses? picks? selects?»|\b(?:it|that|this)(?:'s| is| (?:must|should|would|has to) be)"
-    r"|«c'est es_ist»|«no wait actually rather instead sorry correction but sondern mais sino»[\s,:.!–-]*)"
-    r"(?:[\s(\[:]|«the a la le die el option letter choice answer lettre buchstabe most likely probably"
-    r" clearly now definitely simply therefore thus hence either both be is in it»)*$"
+    r"|«chooses? picks? selects? elijo escojo scelgo c'est es_ist»"
+    r"|\b(?:it|that|this)(?:'s| is| (?:must|should|would|has to) be)"
+    r"|«no wait actually rather instead sorry correction but sondern mais sino»[\s,:.!–-]*)"
+    r"(?:[\s(\[:]|«the a la le die el option opción opzione letter choice answer lettre buchstabe most likely"
+    r" probably clearly now definitely simply therefore thus hence either both be is in it»)*$"
 )
 """Words before an answer that is stated."""
 _RIGHT = _pattern(
@@ -92,13 +95,13 @@ _RIGHT = _pattern(
 )
 """Words behind an answer that is stated."""
 _DENIED_BEFORE = _pattern(
-    r"(?:n't\b|\b(?:any|every|all)\w*\b[^.;!?\n]* but\b|«not nor neither none_of cannot except nicht"
-    r" keine? pas ruled?_out exclud\w+ eliminat\w+ instead_of rather_than than over unlike»)"
+    r"(?:n't\b|\b(?:any|every|all)\w*\b[^.;!?\n]* but\b|«refuse_to used_to_be not nor neither none_of cannot"
+    r" except nicht keine? pas ruled?_out exclud\w+ eliminat\w+ instead_of rather_than than over unlike»)"
     r"(?:[^\w.!?;\n]|«option answer letter choice the be is in choose pick say it which either»)*$"
     r"|(?:n't|«not cannot doubt nicht»)(?: (?!(?:but|so|sondern|rather|because|\w)\b)[\w']+){1,4} \(?$"
 )
 _DENIED_BEHIND = _pattern(
-    r"\s*[:–-]\s*«no wrong incorrect false falsch»|[)\]]?(?: (?!right|correct)\w+){0,3}? ?"
+    r"\s*[❌✗✘]|\s*[:–-]\s*«no wrong incorrect false falsch»|[)\]]?(?: (?!right|correct)\w+){0,3}? ?"
     r"(?:n't\b|«not cannot wrong incorrect false falsch out excluded impossible nicht faux fausse"
     r" eliminated invalid unlikely»)"
 )
@@ -108,7 +111,7 @@ _REPORTED = _pattern(
 )
 _ALONE = _pattern(
     r"(?:^|[^\w\s']|TEXT(?: is)?|\n|«option answer letter choice antwort réponse so thus hence therefore then"
-    r" maybe perhaps yes either both by with leaves now definitely clearly certainly probably surely"
+    r" maybe perhaps yes either both by with leaves is now definitely clearly certainly probably surely"
     r" obviously likely possibly finally»)\s*$"
 )
 _IS_TEXT = _pattern(r"^ is (TEXT)")

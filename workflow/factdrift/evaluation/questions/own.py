@@ -11,6 +11,7 @@ from factdrift.core.columns import Row
 from factdrift.core.errors import InputError, meant
 from factdrift.core.files import json_lines, utf8_lines
 from factdrift.evaluation.methods.interface import Edit
+from factdrift.evaluation.questions.letters import orders
 from factdrift.evaluation.questions.prompts import cloze_of
 from factdrift.evaluation.questions.question import MINE, Benchmark, Question, Tables, Way
 from factdrift.models.alignment import find_subject
@@ -66,6 +67,9 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
         return
     table = csv.DictReader(utf8_lines(path), strict=True)
     try:
+        names = table.fieldnames or ()
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"{path}, line 1: `{twice[0]}` is there twice; give each column once")
         for cells in table:
             where = f"{path}, line {table.line_num}"
             if None in cells or None in cells.values():
@@ -101,6 +105,9 @@ def _line(row: Row, where: str) -> Line:
     if not texts.get("accepted"):
         raise InputError(f"{where}: has no `accepted`, the right answer or a list of its names")
     line = Line(**texts)
+    stale = [*map(str.casefold, line.stale)]
+    if both := [name for name in line.accepted if name.casefold() in stale]:
+        raise InputError(f"{where}: {both[0]!r} is in `accepted` and in `stale`; leave it in one of them")
     if not line.question and not line.prompt:
         raise InputError(f"{where}: has neither a `question` nor a `prompt`; write what is asked")
     return msgspec.structs.replace(line, prompt=line.prompt.removesuffix(BLANK).rstrip())
@@ -128,7 +135,8 @@ def _question(name: str, line: Line, edit: Edit | None) -> Question:
         cloze, words = cloze_of(words), ""
     elif words:  # the prompt says what is told
         cloze = "" if _has_cloze(words) else f"Question: {words}\nAnswer:"
-    targets = (line.accepted[0], *line.stale[:1])
+    options = (line.accepted[0], *line.stale[:1])
+    order = orders(len(options), words or cloze)[0]  # a model that always says A must not be right
     ways: tuple[Way, ...] = ("loglik", "letter", "written") if words and line.stale else ("loglik", "written")
     return Question(
         name,
@@ -137,8 +145,8 @@ def _question(name: str, line: Line, edit: Edit | None) -> Question:
         prompt=cloze,
         words=words,
         context=f"{edit.prompt} {edit.target}. " if edit else "",
-        targets=targets,
-        answer=0 if line.stale else None,
+        targets=tuple(options[index] for index in order),
+        answer=order.index(0) if line.stale else None,
         accepted=line.accepted,
         stale=line.stale,
         ways=ways,
