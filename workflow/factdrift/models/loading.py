@@ -9,11 +9,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils.logging import disable_progress_bar
@@ -40,12 +38,6 @@ from factdrift.models.weights import digest_of, merged, read_weights
 
 _TYPES = torch.float32, torch.bfloat16, torch.float16, torch.float64
 DTYPES = {str(kind).removeprefix("torch."): kind for kind in _TYPES}
-UNREADABLE = (
-    *(OSError, ValueError, KeyError, TypeError, AttributeError),
-    *(RuntimeError, EOFError, UnpicklingError, SafetensorError, ImportError),
-)
-"""What transformers and peft raise for files that are damaged, or are not what their name says, and for
-packages that are not installed, such as those for quantized weights."""
 SAID = 300
 """Characters of an error of another program that a message repeats."""
 FILLED = 0.9
@@ -320,7 +312,9 @@ def _merged(loaded: Loaded, folder: Path) -> Loaded:
             f"--model: {folder} is an adapter, for which the package peft is needed; install it (pip install "
             "peft), or merge the adapter into its model where it was made and save that"
         ) from None
-    except UNREADABLE as error:
+    except InputError:
+        raise
+    except Exception as error:  # whatever peft raises
         raise InputError(
             f"--model: the adapter {folder} cannot be merged into the weights of {loaded.name} "
             f"({type(error).__name__}: {error}); if it was made for another model, name that with --base"
@@ -329,10 +323,12 @@ def _merged(loaded: Loaded, folder: Path) -> Loaded:
 
 @contextlib.contextmanager
 def reading(name: str, revision: str = "main") -> Iterator[None]:
-    """Raises InputError about the model in the place of UNREADABLE."""
+    """Raises InputError about the model in the place of what other packages raise for its files."""
     try:
         yield
-    except UNREADABLE as error:
+    except InputError:
+        raise
+    except Exception as error:  # any of a dozen of transformers, tokenizers, safetensors and torch
         said = " ".join(str(error).split())[:SAID]
         if "trust_remote_code" in str(error):
             why = (
@@ -347,7 +343,8 @@ def reading(name: str, revision: str = "main") -> Iterator[None]:
         else:
             why = (
                 f"at revision {revision} cannot be loaded ({type(error).__name__}: {said}); give `sample`, "
-                "the folder or the name of a causal language model, and a revision that it has"
+                "the folder or the name of a causal language model whose files are whole (a clone without "
+                "`git lfs pull` has short texts in the place of weights), and a revision that it has"
             )
         raise InputError(f"models: {name} {why}") from None
 

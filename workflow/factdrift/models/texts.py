@@ -1,5 +1,6 @@
 """Texts: read from files, sampled from a model, and the perplexity of a model on them. Imports torch."""
 
+import copy
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,10 +11,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import torch
 from torch import Tensor
+from transformers import GenerationConfig
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
-from factdrift.models.alignment import Sentence
+from factdrift.models.alignment import Sentence, align, untemplated
 from factdrift.models.deltas import Deltas
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import BUDGET, score
@@ -79,11 +81,12 @@ def sampled(
 
     `tokens`: length of a text, including `start` or, if that is empty, the token that begins a text. `top_k`:
     each token is drawn from this number of likeliest tokens; from all if None. `after`: called after every
-    token.
+    token. What a model's own generation_config.json says counts for no text, but for the tokens that end one.
     """
-    tokenizer, model = loaded.tokenizer, loaded.model
+    tokenizer, model = loaded.tokenizer, copy.copy(loaded.model)
+    model.generation_config = GenerationConfig(eos_token_id=model.generation_config.eos_token_id)
     if start:
-        ids = tokenizer(start)["input_ids"]
+        ids = align(untemplated(tokenizer), start).ids  # without a token that ends the text
     else:
         begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
         if begin is None:
@@ -103,8 +106,6 @@ def sampled(
             attention_mask=torch.ones(number, len(ids), dtype=torch.long, device=loaded.device),
             do_sample=True,
             top_k=top_k or 0,
-            top_p=1.0,
-            temperature=1.0,
             min_length=length,
             max_length=length,
             stopping_criteria=[going_on],

@@ -7,7 +7,7 @@ only log it. Imports torch.
 import hashlib
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,7 @@ def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str
         {
             "are missing in its files": missing,
             "are of another shape than its config.json says": [name for name, *_ in found["mismatched_keys"]],
+            "have numbers that are not finite": _not_finite(model),
             "fit no module of its architecture": [
                 *(n for n in found["unexpected_keys"] if not outside(n)),
                 *(unread(source, model.state_dict()) if file else ()),
@@ -90,6 +91,13 @@ def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str
         },
     )
     return model
+
+
+def _not_finite(model: nn.Module) -> Iterator[str]:
+    """The names of weights of which a number is infinite or none, as of a training that failed."""
+    for name, weight in model.named_parameters():
+        if weight.is_floating_point() and not (weight.is_meta or weight.sum(dtype=torch.float32).isfinite()):
+            yield name
 
 
 def _refuse(what: str, remedy: str, faults: dict[str, Iterable[str]]) -> None:

@@ -19,7 +19,7 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
 from factdrift.models.loaded import Loaded
-from factdrift.models.loading import UNREADABLE, within
+from factdrift.models.loading import within
 from factdrift.models.names import from_hub
 from factdrift.models.padding import padded
 from factdrift.models.weights import read_weights
@@ -192,7 +192,9 @@ def _load(encoder: str, device: torch.device) -> tuple[Any, Any, int]:
         )
         tokenizer: Any = AutoTokenizer.from_pretrained(encoder, trust_remote_code=False)
         tokenizer = within(tokenizer, model.get_input_embeddings().weight.shape[0], encoder)
-    except UNREADABLE as error:
+    except InputError:
+        raise
+    except Exception as error:  # as in `loading.reading`
         if "trust_remote_code" in str(error):
             raise InputError(
                 f"rag.encoder: {encoder} comes with Python code of its own, which is not run; give an "
