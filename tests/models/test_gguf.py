@@ -122,6 +122,11 @@ def test_digits_stand_alone_where_the_file_says_so(tmp_path):
             {"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 4.0},
             "its rotary frequencies are scaled as 'yarn'",
         ),
+        ({"llama.rope.scaling.factor": 2.0}, "its rotary frequencies are scaled as 'linear'"),
+        ({"llama.rope.scale_linear": 2.0}, "its rotary frequencies are scaled as 'linear'"),
+        ({"llama.attention.head_count_kv": 0}, r"it has no attention\.head_count_kv, so that"),
+        ({"llama.rope.dimension_count": 4}, r"its rope\.dimension_count is 4, so that"),
+        ({"llama.logit_scale": 8.0}, r"its logit_scale is 8\.0, so that"),
     ],
 )
 def test_what_would_be_read_wrongly_is_refused_by_name(values, message, tmp_path):

@@ -263,6 +263,8 @@ def test_a_model_writes_the_same_for_the_same_seed():
     loaded = tiny_model("llama")
     one, other, third = (sampled(loaded, "The", 10, 4, seed, top_k=5) for seed in (3, 3, 4))
     assert one == other != third
+    loaded.model.generation_config.update(repetition_penalty=9.0, num_beams=2, max_new_tokens=2)
+    assert sampled(loaded, "The", 10, 4, 3, top_k=5) == one
     assert len(set(one)) > 1
     assert all(text.startswith("The") for text in one)
     (text,) = sampled(loaded, "", 6, 1, 0)

@@ -60,6 +60,10 @@ LOST: dict[str, tuple[Callable[[Weights], Weights], str]] = {
     ),
     "scale": (beside(f"{UP}_scale_inv"), rf"weights fit no module of its architecture \(1\): {UP}_scale_inv"),
     "block": (beside("model.layers.3.input_layernorm.weight"), "weights fit no module"),
+    "nan": (
+        lambda weights: weights | {UP: weights[UP] * torch.nan},
+        rf"have numbers that are not finite \(1\): {UP}",
+    ),
     "shape": (
         lambda weights: weights | {UP: torch.ones(55, 24)},
         rf"weights are of another shape than its config\.json says \(1\): {UP}",
@@ -197,7 +201,7 @@ def test_an_adapter_that_cannot_be_merged_exactly_is_refused(tmp_path, monkeypat
         load_checkpoint(folder, str(tmp_path / "it.base"), device="cpu")
 
 
-def test_the_digest_is_of_all_that_shapes_results(tmp_path):
+def test_the_digest_is_of_all_that_shapes_results(tmp_path, monkeypatch):
     base = saved(tmp_path / "base")
 
     def digest(folder: Path) -> str:
@@ -219,14 +223,32 @@ def test_the_digest_is_of_all_that_shapes_results(tmp_path):
         changed("tokenizer.json", json.dumps(tokens | {"normalizer": {"type": "Lowercase"}})),
         changed("generation_config.json", json.dumps(generation | {"eos_token_id": [0, 7]})),
         changed("chat_template.jinja", "{{ messages[0].content }}"),
+        changed("tokenizer.4.0.0.json", json.dumps(tokens)),  # which a version may read instead
         changed("config.json", (base / "config.json").read_text().replace("1e-06", "1e-05")),
     }
-    assert len(others | {same}) == 5
+    assert len(others | {same}) == 6
     # A checkpoint is asked with the tokenizer of its base.
     folder = shutil.copytree(base, tmp_path / "made")
     first = load_checkpoint(folder, str(base), device="cpu").digest
     (base / "chat_template.jinja").write_text("{{ messages[0].content }}")
     assert load_checkpoint(folder, str(base), device="cpu").digest != first
+    with pytest.raises(InputError, match="@v2: a folder or file has no revisions"):
+        load(str(base), revision="v2")
+    monkeypatch.setattr("factdrift.models.loading.digest_of", lambda *_: (base / "x.json").write_text("{}"))
+    with pytest.raises(InputError, match="its files have changed while it was read"):
+        load(str(base))
+
+
+def test_a_tokenizer_has_words_and_splits_a_text_one_way(tmp_path):
+    path = saved(tmp_path / "it") / "tokenizer.json"
+    tokens = json.loads(path.read_text(encoding="utf-8"))
+    tokens["model"]["dropout"] = 0.5
+    path.write_text(json.dumps(tokens), encoding="utf-8")
+    assert len({align(load(str(path.parent)).tokenizer, TEXT[0]).ids for _ in range(9)}) == 1
+    path.unlink()
+    (path.parent / "tokenizer_config.json").write_text('{"tokenizer_class": "GPT2Tokenizer"}')
+    with pytest.raises(InputError, match=r"its tokenizer has no words; add its file \(tokenizer\.json\)"):
+        load(str(path.parent))
 
 
 @pytest.mark.parametrize("special", [True, False])

@@ -33,7 +33,7 @@ NEEDED = (
     *("block_count", "context_length", "embedding_length", "feed_forward_length"),
     *("attention.head_count", "attention.head_count_kv", "attention.layer_norm_rms_epsilon"),
 )
-"""The architecture's own keys that a file must have; transformers would fill in numbers of some other model."""
+"""Keys of an architecture that a file must have; transformers would fill in those of some other model."""
 READ = (
     *(*NEEDED, *SOFTCAPS, "vocab_size", "tensor_data_layout", "pooling_type", "attention.sliding_window"),
     *("attention.key_length", "attention.value_length", "rope.freq_base", "rope.scale_linear"),

@@ -17,6 +17,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from transformers.utils.logging import disable_progress_bar
 
 from factdrift.core.errors import InputError, Unsupported
+from factdrift.core.files import stamp
 from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, check_listed, spec_of
@@ -29,6 +30,7 @@ from factdrift.models.names import (
     check_whole,
     from_hub,
     is_adapter,
+    model_files,
     source_of,
     weight_files,
 )
@@ -68,8 +70,11 @@ def load(
     name = ALIASES.get(name, name)
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     check_listed(config, name)  # before weights are fetched
+    read = [stamp(path) for path in model_files(source)]
     made = with_weights(source, config, tokenizer, device, dtype, revision, trust_remote_code)
     digest = digest_of(source, revision, (source, revision), trust_remote_code)
+    if read != [stamp(path) for path in model_files(source)]:
+        raise InputError(f"models: {name}: its files have changed while it was read; run the command again")
     return replace(made, name=name, digest=digest)
 
 
@@ -179,6 +184,8 @@ def read_config(
         made = f"`snakemake --cores all {FOLDER / name}`"
         raise InputError(f"models: {source} does not exist yet; make it with {made}")
     check_whole(source)
+    if revision != "main" and Path(source).exists():
+        raise InputError(f"models: {name}@{revision}: a folder or file has no revisions; name it without one")
     if is_gguf(source):
         types = read_header(source).types or "not quantized"
         print(f"models: {name}: weights are computed from those of a GGUF file ({types})", file=sys.stderr)
@@ -203,6 +210,10 @@ def read_config(
             "offsets, so that subject and target cannot be found; convert it to a fast one (tokenizer.json) "
             "and name the folder"
         )
+    if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
+        raise InputError(f"models: {name}: its tokenizer has no words; add its file (tokenizer.json)")
+    if getattr(tokenizer.backend_tokenizer.model, "dropout", None):
+        tokenizer.backend_tokenizer.model.dropout = None  # by which a text is split otherwise each time
     return config, tokenizer, source
 
 

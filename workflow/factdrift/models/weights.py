@@ -127,7 +127,9 @@ def digest_of(source: str, revision: str, tokens: tuple[str, str], code: bool) -
     if is_gguf(tokens[0]):
         paths += [] if tokens[0] == source else [Path(tokens[0])]
     else:
-        paths += [own / name for name in texts] + sorted(own.glob("additional_chat_templates/*.jinja"))
+        paths += [own / name for name in texts]
+        # `tokenizer.4.0.0.json` is for a version, of which tokenizer_config.json says which ones there are.
+        paths += sorted((*own.glob("additional_chat_templates/*.jinja"), *own.glob("tokenizer.*.json")))
     paths += sorted({*folder.glob("*.py"), *own.glob("*.py")}) if code else []
     whole = hashlib.sha256()
     for path in paths:
