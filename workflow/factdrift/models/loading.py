@@ -46,6 +46,14 @@ FILLED = 0.9
 """Share of a GPU's free memory that the weights of a model may fill that is spread over several."""
 NAMED = 3
 """Tokens that a message names."""
+REMEDY = (
+    "give `sample`, the folder or the name of a causal language model whose files are whole (a clone without "
+    "`git lfs pull` has short texts in the place of weights), and a revision that it has"
+)
+CODE = (
+    "if you trust it, allow it with --config edit='{trust_remote_code: true}', or --trust-remote-code on a "
+    "command of factdrift"
+)
 FOLDER = Path("results/models")
 """The folder of the bundled models of a build."""
 
@@ -87,7 +95,7 @@ def with_weights(
     """
     devices, kind = devices_and_type(device, dtype)
     disable_progress_bar()  # type: ignore[no-untyped-call]
-    with reading(source, revision):
+    with reading(f"models: {source} at revision {revision}"):
         model = read_weights(
             AutoModelForCausalLM,
             source,
@@ -193,7 +201,7 @@ def read_config(
         from_hub(source, revision)
     whole, file = located(source)
     options: dict[str, Any] = {"revision": revision, **file}
-    with reading(name, revision):
+    with reading(f"models: {name} at revision {revision}"):
         config = AutoConfig.from_pretrained(whole, trust_remote_code=trust_remote_code, **options)
         tokenizer = AutoTokenizer.from_pretrained(whole, trust_remote_code=trust_remote_code, **options)
     if file:
@@ -252,7 +260,7 @@ def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> 
 
     Raises InputError if there is no such causal language model, or its family is not supported.
     """
-    with reading(name), torch.device("meta"):
+    with reading(f"models: {name}"), torch.device("meta"):
         model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
             config, trust_remote_code=trust_remote_code
         )
@@ -294,16 +302,18 @@ def load_checkpoint(
         loaded = load(
             base, revision=revision, device=device, dtype=dtype, folder=models, trust_remote_code=code
         )
-        return _merged(loaded, folder)
+        with reading(
+            f"--model: the adapter {folder} on {loaded.name}", "give with --base the model it was made for"
+        ):
+            return merged(loaded, folder)
     config, tokenizer, source = read_config(base, revision, models, code)
     _, wanted = without_weights(config, base, code)
-    with reading(str(folder)):
+    with reading(f"models: {folder}"):
         own = AutoConfig.from_pretrained(str(folder), trust_remote_code=code)
-    if (folder / "tokenizer.json").is_file():
-        with reading(str(folder)):
+        if (folder / "tokenizer.json").is_file():
             its = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=code)
-        if its.get_vocab() != tokenizer.get_vocab():
-            raise InputError(f"--model: the tokenizer of {folder} has other tokens than that of {base}")
+            if its.get_vocab() != tokenizer.get_vocab():
+                raise InputError(f"--model: the tokenizer of {folder} has other tokens than that of {base}")
     loaded = with_weights(str(folder), own, tokenizer, device, dtype, "main", code)
     if loaded.spec != wanted:
         raise InputError(
@@ -314,50 +324,25 @@ def load_checkpoint(
     return replace(loaded, name=ALIASES.get(base, base), revision=revision, digest=digest)
 
 
-def _merged(loaded: Loaded, folder: Path) -> Loaded:
-    """A model with an adapter merged into its weights."""
-    try:
-        return merged(loaded, folder)
-    except ImportError:
-        raise InputError(
-            f"--model: {folder} is an adapter, for which the package peft is needed; install it (pip install "
-            "peft), or merge the adapter into its model where it was made and save that"
-        ) from None
-    except InputError:
-        raise
-    except Exception as error:  # whatever peft raises
-        raise InputError(
-            f"--model: the adapter {folder} cannot be merged into the weights of {loaded.name} "
-            f"({type(error).__name__}: {error}); if it was made for another model, name that with --base"
-        ) from None
-
-
 @contextlib.contextmanager
-def reading(name: str, revision: str = "main") -> Iterator[None]:
-    """Raises InputError about the model in the place of what other packages raise for its files."""
+def reading(what: str, remedy: str = REMEDY) -> Iterator[None]:
+    """Raises InputError about `what` in the place of what other packages raise for its files."""
     try:
         yield
     except InputError:
         raise
-    except Exception as error:  # any of a dozen of transformers, tokenizers, safetensors and torch
+    except Exception as error:  # any of a dozen of transformers, tokenizers, safetensors, torch and peft
         said = " ".join(str(error).split())[:SAID]
+        why = f"cannot be loaded ({type(error).__name__}: {said}); {remedy}"
         if "trust_remote_code" in str(error):
-            why = (
-                "comes with Python code of its own, which is not run. If you trust it, allow it with "
-                "--config edit='{trust_remote_code: true}', or --trust-remote-code on a command of factdrift"
-            )
+            allowing = CODE if remedy is REMEDY else remedy
+            why = f"comes with Python code of its own, which is not run; {allowing}"
         elif isinstance(error, ImportError):
             why = (
                 f"needs a package that is not installed ({said}); install it with pip, or give a model "
                 "without it, such as one whose weights are not quantized"
             )
-        else:
-            why = (
-                f"at revision {revision} cannot be loaded ({type(error).__name__}: {said}); give `sample`, "
-                "the folder or the name of a causal language model whose files are whole (a clone without "
-                "`git lfs pull` has short texts in the place of weights), and a revision that it has"
-            )
-        raise InputError(f"models: {name} {why}") from None
+        raise InputError(f"{what} {why}") from None
 
 
 def stored_bytes(folder: Path) -> int:
