@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import torch
 from torch import Tensor
-from transformers import GenerationConfig
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
@@ -84,9 +83,10 @@ def sampled(
     token. What a model's own generation_config.json says counts for no text, but for the tokens that end one.
     """
     tokenizer, model = loaded.tokenizer, copy.copy(loaded.model)
-    model.generation_config = GenerationConfig(eos_token_id=model.generation_config.eos_token_id)
+    given = model.generation_config
+    model.generation_config = type(given)(eos_token_id=given.eos_token_id)
     if start:
-        ids = align(untemplated(tokenizer), start).ids  # without a token that ends the text
+        ids = [*align(untemplated(tokenizer), start).ids]  # without a token that ends the text
     else:
         begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
         if begin is None:
