@@ -28,6 +28,8 @@ LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_positio
 """What all models with these divisors have; their factor is the largest divisor."""
 LARGE = {"gemma2": 46, "gemma3": 62}
 """Number of blocks of the models, both of 27 B parameters, whose attention is scaled by all heads' width."""
+ENDS = tuple(f"tokenizer.ggml.{kind}_token_id" for kind in ("eos", "eot", "eom"))
+"""Tokens that end a text, a turn and a message, of which transformers takes the first."""
 SOFTCAPS = ("attn_logit_softcapping", "final_logit_softcapping")
 NEEDED = (
     *("block_count", "context_length", "embedding_length", "feed_forward_length"),
@@ -153,6 +155,8 @@ def complete(config: Any, source: str) -> Any:
     window = values.get("attention.sliding_window")
     if window and getattr(config, "sliding_window", window) is None:
         config.sliding_window = window
+    if len(ends := [values[key] for key in ENDS if key in values]) > 1:
+        config.eos_token_id = ends
     if width and hasattr(config, "head_dim"):
         config.head_dim = width
     if hasattr(config, "query_pre_attn_scalar"):

@@ -69,11 +69,13 @@ def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str
             f"models: {source}: its config.json names a file of weights (transformers_weights), of which no "
             f"digest is taken; remove the key, and call the file {WEIGHTS[0]}"
         )
-    parts = {name for name, _ in model.named_children()}
+    # Checkpoints may leave out the name of the model without its head, as GPT-2's on the hub do.
+    base = getattr(model, model.base_model_prefix, model)
+    parts = {name for each in (model, base) for name, _ in each.named_children()}
     prefix = f"{model.base_model_prefix}."
 
     def outside(name: str) -> bool:
-        own = name if model.base_model_prefix in parts else name.removeprefix(prefix)
+        own = name if base is not model else name.removeprefix(prefix)
         return COMPUTED.search(name) is not None or own.partition(".")[0] not in parts
 
     missing = [name for name in found["missing_keys"] if not (unused and re.search(unused, name))]
