@@ -64,6 +64,13 @@ LOST: dict[str, tuple[Callable[[Weights], Weights], str]] = {
         lambda weights: weights | {UP: weights[UP] * torch.nan},
         rf"have numbers that are not finite \(1\): {UP}",
     ),
+    "no prefix": (
+        lambda weights: (
+            {name.removeprefix("model."): value for name, value in weights.items() if "down" not in name}
+            | {"layers.3.mlp.down_proj.bias": torch.ones(24)}
+        ),
+        r"weights are missing in its files \(3\).*weights fit no module of its architecture \(1\): layers\.3",
+    ),
     "shape": (
         lambda weights: weights | {UP: torch.ones(55, 24)},
         rf"weights are of another shape than its config\.json says \(1\): {UP}",

@@ -128,6 +128,9 @@ def _refused(header: Header, own: Iterable[str]) -> str:
         return f"its architecture is {header.architecture!r}, and none of {', '.join(ARCHITECTURES)}"
     if values.get("tokenizer.ggml.model") == "gpt2" and pre not in (*SPLITS, *DIGITS):
         return f"its text is split as {pre!r} (tokenizer.ggml.pre)"
+    blank, odd = "tokenizer.ggml.add_space_prefix", header.architecture.startswith("gemma")
+    if values.get("tokenizer.ggml.model") == "llama" and values.get(blank) == odd:
+        return f"it begins a text otherwise than other files of its architecture ({blank})"
     if lacking := [key for key in NEEDED if not values.get(key)]:
         return f"it has no {', '.join(lacking)}"
     scaled, by = values.get("rope.scaling.type", "linear"), ("rope.scaling.factor", "rope.scale_linear")
@@ -135,8 +138,10 @@ def _refused(header: Header, own: Iterable[str]) -> str:
         return f"its rotary frequencies are scaled as {scaled!r} (rope.scaling.type)"
     heads = values["embedding_length"] // values["attention.head_count"]
     usual = USUAL | {"rope.dimension_count": values.get("attention.key_length", heads)}
-    odd = [f"{key} is {values[key]!r}" for key in own if key not in READ and values[key] != usual.get(key)]
-    return f"its {odd[0]}" if odd else ""
+    for key in own:
+        if key not in READ and values[key] != usual.get(key):
+            return f"its {key} is {values[key]!r}"
+    return ""
 
 
 def sizes_of(source: str) -> dict[str, Any]:
