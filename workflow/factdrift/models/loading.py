@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
 from factdrift.core.errors import InputError, Unsupported
@@ -44,6 +45,9 @@ SAID = 300
 """Characters of an error of another program that a message repeats."""
 FILLED = 0.9
 """Share of a GPU's free memory that the weights of a model may fill that is spread over several."""
+FILE = "tokenizer.json"
+SPLIT = "In 2023 it was 650841823 m², e.g. İzmir's “Zoë”\n\n  A1b2 DON'T, x=y(); 3.14 %"
+"""A text that tokenizers of different families split differently."""
 NAMED = 3
 """Tokens that a message names."""
 REMEDY = (
@@ -204,6 +208,7 @@ def read_config(
     with reading(f"models: {name} at revision {revision}"):
         config = AutoConfig.from_pretrained(whole, trust_remote_code=trust_remote_code, **options)
         tokenizer = AutoTokenizer.from_pretrained(whole, trust_remote_code=trust_remote_code, **options)
+        tokenizer = tokenizer if file else as_in_file(tokenizer, whole, revision)
     if file:
         config, tokenizer = complete(config, source), split_digits(tokenizer, source)
     own = trust_remote_code and "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
@@ -223,6 +228,28 @@ def read_config(
     if getattr(tokenizer.backend_tokenizer.model, "dropout", None):
         tokenizer.backend_tokenizer.model.dropout = None  # by which a text is split otherwise each time
     return config, tokenizer, source
+
+
+def as_in_file(tokenizer: Any, source: str, revision: str) -> Any:
+    """The tokenizer that splits texts as the model's tokenizer.json says.
+
+    transformers 5 puts the rules of a class of its own in their place (its issues 45812 and 45920: Granite,
+    OLMo-2, Yi and others). The tokens of Python code that comes with a model stay as they are.
+    """
+    theirs = type(tokenizer).__module__.startswith("transformers.") and tokenizer.is_fast
+    here = {"revision": revision, "_raise_exceptions_for_missing_entries": False}
+    if type(tokenizer) is PreTrainedTokenizerFast or not (theirs and cached_file(source, FILE, **here)):
+        return tokenizer
+    plain: Any = PreTrainedTokenizerFast.from_pretrained(source, revision=revision)
+    # With a blank before them, as tokenizer_config.json may put one there.
+    pairs = ([one.tokenize(text) for one in (tokenizer, plain)] for text in (SPLIT, f" {SPLIT}"))
+    if any(one == other for one, other in pairs):
+        return tokenizer
+    print(
+        f"models: {source}: texts are split by its {FILE}, not as {type(tokenizer).__name__} would",
+        file=sys.stderr,
+    )
+    return plain
 
 
 def beyond(tokenizer: Any, rows: int) -> dict[int, str]:
