@@ -41,12 +41,9 @@ READ = (
     *("attention.key_length", "attention.value_length", "rope.freq_base", "rope.scale_linear"),
     *(f"rope.scaling.{key}" for key in ("type", "factor", "original_context_length", "finetuned")),
 )
-"""Its keys that are read, or change no number here."""
-USUAL = {
-    **{"rope.freq_base_swa": 10_000, "rope.scaling.attn_factor": 1, "attention.causal": True},
-    **{"expert_count": 0, "expert_used_count": 0},
-}
-"""Its keys that are not read -> the value that makes no difference."""
+"""Its keys that are read, or change no number."""
+USUAL = {"rope.freq_base_swa": 10_000, "rope.scaling.attn_factor": 1, "attention.causal": True}
+"""Its keys that are not read -> the value that makes no difference; 0 for any other."""
 
 
 class Header(NamedTuple):
@@ -139,7 +136,7 @@ def _refused(header: Header, own: Iterable[str]) -> str:
     heads = values["embedding_length"] // values["attention.head_count"]
     usual = USUAL | {"rope.dimension_count": values.get("attention.key_length", heads)}
     for key in own:
-        if key not in READ and values[key] != usual.get(key):
+        if key not in READ and values[key] != usual.get(key, 0):
             return f"its {key} is {values[key]!r}"
     return ""
 

@@ -124,17 +124,7 @@ def with_weights(
     spec = spec_of(model, source)
     tokenizer = within(tokenizer, spec.vocabulary, source)
     commit = getattr(config, "_commit_hash", None) or revision
-    loaded = Loaded(
-        model=model,
-        tokenizer=tokenizer,
-        spec=spec,
-        name=source,
-        revision=commit,
-        digest="",
-        device=devices[0],
-        dtype=kind,
-        others=tuple(devices[1:]),
-    )
+    loaded = Loaded(model, tokenizer, spec, source, commit, "", devices[0], kind, tuple(devices[1:]))
     check_logits(loaded)
     return loaded
 
@@ -236,25 +226,16 @@ def as_in_file(tokenizer: Any, source: str, revision: str) -> Any:
     transformers 5 puts the rules of a class of its own in their place (its issues 45812 and 45920: Granite,
     OLMo-2, Yi and others). The tokens of Python code that comes with a model stay as they are.
     """
-    theirs = type(tokenizer).__module__.startswith("transformers.") and tokenizer.is_fast
-    here = {"revision": revision, "_raise_exceptions_for_missing_entries": False}
-    if type(tokenizer) is PreTrainedTokenizerFast or not (theirs and cached_file(source, FILE, **here)):
+    kind, quiet = type(tokenizer), {"_raise_exceptions_for_missing_entries": False}
+    own = kind is not PreTrainedTokenizerFast and kind.__module__.startswith("transformers.")
+    if not (own and tokenizer.is_fast and cached_file(source, FILE, revision=revision, **quiet)):
         return tokenizer
     plain: Any = PreTrainedTokenizerFast.from_pretrained(source, revision=revision)
-    # With a blank before them, as tokenizer_config.json may put one there.
-    pairs = ([one.tokenize(text) for one in (tokenizer, plain)] for text in (SPLIT, f" {SPLIT}"))
-    if any(one == other for one, other in pairs):
+    # Also with a blank before it, as tokenizer_config.json may put one there.
+    if any(tokenizer.tokenize(text) == plain.tokenize(text) for text in (SPLIT, f" {SPLIT}")):
         return tokenizer
-    print(
-        f"models: {source}: texts are split by its {FILE}, not as {type(tokenizer).__name__} would",
-        file=sys.stderr,
-    )
+    print(f"models: {source}: its {FILE} splits texts, not transformers' {kind.__name__}", file=sys.stderr)
     return plain
-
-
-def beyond(tokenizer: Any, rows: int) -> dict[int, str]:
-    """The entries of a tokenizer for which an embedding of `rows` rows has none: id -> token."""
-    return {index: token for token, index in tokenizer.get_vocab().items() if index >= rows}
 
 
 def within(tokenizer: Any, rows: int, name: str) -> Any:
@@ -264,7 +245,7 @@ def within(tokenizer: Any, rows: int, name: str) -> Any:
     their letters are like any others. Raises InputError if other tokens lie beyond it, or one of those that
     the tokenizer puts before a text.
     """
-    if not (outside := beyond(tokenizer, rows)):
+    if not (outside := {index: token for token, index in tokenizer.get_vocab().items() if index >= rows}):
         return tokenizer
     core = json.loads(tokenizer.backend_tokenizer.to_str())
     special = {token["id"] for token in core["added_tokens"] if token["special"]}

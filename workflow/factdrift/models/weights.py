@@ -7,7 +7,7 @@ only log it. Imports torch.
 import hashlib
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,8 @@ VOCABULARY = ("vocab.json", "merges.txt", "vocab.txt", "tokenizer.model", "spiec
 def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str = "", **options: Any) -> Any:
     """The model that `kind.from_pretrained` gives with the options, if every weight of it was found.
 
-    Raises InputError that names weights that are missing, of other shapes, or of no module. Weights beside
-    the modules of the model, such as another head or the part that reads images, are not read.
+    Raises InputError that names weights that are missing, of other shapes, not finite, or of no module.
+    Weights beside the modules of the model, such as another head or the part that reads images, are not read.
     `unused`: pattern of weights that the caller does not run, which may be missing. Raises what transformers
     raises for files that cannot be read.
     """
@@ -85,7 +85,11 @@ def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str
         {
             "are missing in its files": missing,
             "are of another shape than its config.json says": [name for name, *_ in found["mismatched_keys"]],
-            "have numbers that are not finite": _not_finite(model),
+            "have numbers that are not finite": [
+                name
+                for name, one in model.named_parameters()
+                if one.is_floating_point() and not (one.is_meta or one.sum(dtype=torch.float32).isfinite())
+            ],
             "fit no module of its architecture": [
                 *(n for n in found["unexpected_keys"] if not outside(n)),
                 *(unread(source, model.state_dict()) if file else ()),
@@ -93,13 +97,6 @@ def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str
         },
     )
     return model
-
-
-def _not_finite(model: nn.Module) -> Iterator[str]:
-    """The names of weights of which a number is infinite or none, as of a training that failed."""
-    for name, weight in model.named_parameters():
-        if weight.is_floating_point() and not (weight.is_meta or weight.sum(dtype=torch.float32).isfinite()):
-            yield name
 
 
 def _refuse(what: str, remedy: str, faults: dict[str, Iterable[str]]) -> None:
@@ -130,8 +127,8 @@ def digest_of(source: str, revision: str, tokens: tuple[str, str], code: bool) -
         paths += [] if tokens[0] == source else [Path(tokens[0])]
     else:
         paths += [own / name for name in texts]
-        # `tokenizer.4.0.0.json` is for a version, of which tokenizer_config.json says which ones there are.
-        paths += sorted((*own.glob("additional_chat_templates/*.jinja"), *own.glob("tokenizer.*.json")))
+        more = "additional_chat_templates/*.jinja", "tokenizer.*.json"  # such as tokenizer.4.0.0.json
+        paths += sorted(path for pattern in more for path in own.glob(pattern))
     paths += sorted({*folder.glob("*.py"), *own.glob("*.py")}) if code else []
     whole = hashlib.sha256()
     for path in paths:
