@@ -223,15 +223,15 @@ def read_config(
 def as_in_file(tokenizer: Any, source: str, revision: str) -> Any:
     """The tokenizer that splits texts as the model's tokenizer.json says.
 
-    transformers 5 puts the rules of a class of its own in their place (its issues 45812 and 45920: Granite,
-    OLMo-2, Yi and others). The tokens of Python code that comes with a model stay as they are.
+    transformers 5 takes the rules of a class of its own instead (its issues 45812 and 45920: Granite, OLMo-2,
+    Yi and others). The tokens of Python code that comes with a model stay as they are.
     """
     kind, quiet = type(tokenizer), {"_raise_exceptions_for_missing_entries": False}
     own = kind is not PreTrainedTokenizerFast and kind.__module__.startswith("transformers.")
     if not (own and tokenizer.is_fast and cached_file(source, FILE, revision=revision, **quiet)):
         return tokenizer
     plain: Any = PreTrainedTokenizerFast.from_pretrained(source, revision=revision)
-    # Also with a blank before it, as tokenizer_config.json may put one there.
+    # Also with a blank before it, as tokenizer_config.json may ask for.
     if any(tokenizer.tokenize(text) == plain.tokenize(text) for text in (SPLIT, f" {SPLIT}")):
         return tokenizer
     print(f"models: {source}: its {FILE} splits texts, not transformers' {kind.__name__}", file=sys.stderr)
@@ -334,20 +334,20 @@ def load_checkpoint(
 
 @contextlib.contextmanager
 def reading(what: str, remedy: str = REMEDY) -> Iterator[None]:
-    """Raises InputError about `what` in the place of what other packages raise for its files."""
+    """Raises InputError about `what` instead of the errors of other packages for its files."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:  # any of a dozen of transformers, tokenizers, safetensors, torch and peft
-        said = " ".join(str(error).split())[:SAID]
-        why = f"cannot be loaded ({type(error).__name__}: {said}); {remedy}"
+        reason = " ".join(str(error).split())[:SAID]
+        why = f"cannot be loaded ({type(error).__name__}: {reason}); {remedy}"
         if "trust_remote_code" in str(error):
             allowing = CODE if remedy is REMEDY else remedy
             why = f"comes with Python code of its own, which is not run; {allowing}"
         elif isinstance(error, ImportError):
             why = (
-                f"needs a package that is not installed ({said}); install it with pip, or give a model "
+                f"needs a package that is not installed ({reason}); install it with pip, or give a model "
                 "without it, such as one whose weights are not quantized"
             )
         raise InputError(f"{what} {why}") from None

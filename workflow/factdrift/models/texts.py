@@ -80,11 +80,11 @@ def sampled(
 
     `tokens`: length of a text, including `start` or, if that is empty, the token that begins a text. `top_k`:
     each token is drawn from this number of likeliest tokens; from all if None. `after`: called after every
-    token. What a model's own generation_config.json says counts for no text, but for the tokens that end one.
+    token. Of a model's generation_config.json only the tokens that end a text count.
     """
     tokenizer, model = loaded.tokenizer, copy.copy(loaded.model)
-    given = model.generation_config
-    model.generation_config = type(given)(eos_token_id=given.eos_token_id)
+    settings = model.generation_config
+    model.generation_config = type(settings)(eos_token_id=settings.eos_token_id)
     if start:
         ids = [*align(untemplated(tokenizer), start).ids]  # without a token that ends the text
     else:

@@ -71,7 +71,7 @@ def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str
         )
     # Checkpoints may leave out the name of the model without its head, as GPT-2's on the hub do.
     base = getattr(model, model.base_model_prefix, model)
-    parts = {name for each in (model, base) for name, _ in each.named_children()}
+    parts = {name for module in (model, base) for name, _ in module.named_children()}
     prefix = f"{model.base_model_prefix}."
 
     def outside(name: str) -> bool:
@@ -87,8 +87,9 @@ def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str
             "are of another shape than its config.json says": [name for name, *_ in found["mismatched_keys"]],
             "have numbers that are not finite": [
                 name
-                for name, one in model.named_parameters()
-                if one.is_floating_point() and not (one.is_meta or one.sum(dtype=torch.float32).isfinite())
+                for name, weight in model.named_parameters()
+                if weight.is_floating_point()
+                and not (weight.is_meta or weight.sum(dtype=torch.float32).isfinite())
             ],
             "fit no module of its architecture": [
                 *(n for n in found["unexpected_keys"] if not outside(n)),
