@@ -87,6 +87,19 @@ def test_weights_that_were_not_read_are_named(fault, tmp_path):
             read()
 
 
+def test_numbers_that_a_type_does_not_hold_are_refused(tmp_path):
+    parts = {"up_proj.weight": 3e4, "down_proj.weight": 1 / 3e4}
+    folder = rewrite(
+        saved(tmp_path / "it"),
+        lambda weights: {
+            name: value * parts.get(name.split("mlp.")[-1], 1) for name, value in weights.items()
+        },
+    )
+    assert load(str(folder), dtype="bfloat16").dtype == torch.bfloat16
+    with pytest.raises(InputError, match=r"its logits are not finite in torch\.float16; choose bfloat16 or"):
+        load(str(folder), dtype="float16")
+
+
 def test_weights_that_change_nothing_are_no_fault(tmp_path):
     """Computed buffers, other heads, parts that read images; and the head of a tied model is not stored."""
     folder, tied = saved(tmp_path / "it"), tmp_path / "tied"
