@@ -230,7 +230,7 @@ def as_in_file(tokenizer: Any, source: str, revision: str) -> Any:
     own = kind is not PreTrainedTokenizerFast and kind.__module__.startswith("transformers.")
     if not (own and tokenizer.is_fast and cached_file(source, FILE, revision=revision, **quiet)):
         return tokenizer
-    plain: Any = PreTrainedTokenizerFast.from_pretrained(source, revision=revision)
+    plain: Any = PreTrainedTokenizerFast.from_pretrained(source, revision=revision, trust_remote_code=False)
     # Also with a blank before it, as tokenizer_config.json may ask for.
     if any(tokenizer.tokenize(text) == plain.tokenize(text) for text in (SPLIT, f" {SPLIT}")):
         return tokenizer
