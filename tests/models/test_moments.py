@@ -90,6 +90,9 @@ def test_a_file_keeps_all_and_fits_one_model(tmp_path):
         read_layers({3: tmp_path / "3.safetensors"}, loaded)
     with pytest.raises(InputError, match=r"2\.safetensors: has the moments of block 2, not of block 1"):
         read_layers({1: path}, loaded)
+    replace(moments, total=moments.total * torch.inf).write(tmp_path / "inf.safetensors")
+    with pytest.raises(InputError, match=r"inf\.safetensors: not finite, or not of the model's keys"):
+        read_layers({2: tmp_path / "inf.safetensors"}, loaded)
     moments.write(tmp_path / "again.safetensors")
     assert path.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
 
