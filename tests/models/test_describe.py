@@ -115,7 +115,8 @@ def test_what_cannot_be_loaded_is_refused_in_short(tmp_path, monkeypatch, capsys
     assert "cannot be loaded" in capsys.readouterr().err
     (folder / "config.json").write_text(json.dumps(config | {"quantization_config": quantized}))
     with pytest.raises(
-        InputError, match=r"packed needs a package that is not installed \(.{1,300}\); install it"
+        InputError,
+        match=r"packed at revision main needs a package that is not installed \(.{1,300}\); install it",
     ):
         load(str(folder), device="cpu")
     long = Mock(side_effect=ValueError("many words " * 1000))

@@ -18,6 +18,7 @@ from factdrift.models.loaded import Loaded
 from factdrift.models.loading import load, read_config
 from factdrift.models.names import read_sizes
 
+PREFIX = "tokenizer.ggml.add_space_prefix"
 TEXTS = (
     "The capital of Atlantis is Poseidonis, not New Orleans; it's by the sea of Zoë Müller in 1984.",
     "Joe Biden lives",
@@ -122,6 +123,12 @@ def test_digits_stand_alone_where_the_file_says_so(tmp_path):
             {"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 4.0},
             "its rotary frequencies are scaled as 'yarn'",
         ),
+        ({"llama.rope.scaling.factor": 2.0}, "its rotary frequencies are scaled as 'linear'"),
+        ({"llama.rope.scale_linear": 2.0}, "its rotary frequencies are scaled as 'linear'"),
+        ({"llama.attention.head_count_kv": 0}, r"it has no attention\.head_count_kv, so that"),
+        ({"llama.rope.dimension_count": 4}, r"its rope\.dimension_count is 4, so that"),
+        ({"tokenizer.ggml.model": "llama", PREFIX: False}, "it begins a text otherwise than other files"),
+        ({"llama.logit_scale": 8.0}, r"its logit_scale is 8\.0, so that"),
     ],
 )
 def test_what_would_be_read_wrongly_is_refused_by_name(values, message, tmp_path):
@@ -203,6 +210,9 @@ def test_the_digest_is_of_the_bytes_and_the_description_names_the_types(tmp_path
     one, same = (load(str(name), device="cpu") for name in (path, other))
     assert one.digest == same.digest
     assert (one.name, same.name) == (str(path), str(other))
+    ends = {"tokenizer.ggml.eos_token_id": 5, "tokenizer.ggml.eot_token_id": 6}
+    chat = write_gguf(tmp_path / "chat.gguf", gguf_model("llama"), values=ends)
+    assert load(str(chat), device="cpu").model.generation_config.eos_token_id == [5, 6]
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)

@@ -90,6 +90,9 @@ def test_a_file_keeps_all_and_fits_one_model(tmp_path):
         read_layers({3: tmp_path / "3.safetensors"}, loaded)
     with pytest.raises(InputError, match=r"2\.safetensors: has the moments of block 2, not of block 1"):
         read_layers({1: path}, loaded)
+    replace(moments, total=moments.total * torch.inf).write(tmp_path / "inf.safetensors")
+    with pytest.raises(InputError, match=r"inf\.safetensors: not finite, or not of the model's keys"):
+        read_layers({2: tmp_path / "inf.safetensors"}, loaded)
     moments.write(tmp_path / "again.safetensors")
     assert path.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
 
@@ -255,6 +258,8 @@ def test_a_model_writes_the_same_for_the_same_seed():
     loaded = tiny_model("llama")
     one, other, third = (sampled(loaded, "The", 10, 4, seed, top_k=5) for seed in (3, 3, 4))
     assert one == other != third
+    loaded.model.generation_config.update(repetition_penalty=9.0, num_beams=2, max_new_tokens=2)
+    assert sampled(loaded, "The", 10, 4, 3, top_k=5) == one
     assert len(set(one)) > 1
     assert all(text.startswith("The") for text in one)
     (text,) = sampled(loaded, "", 6, 1, 0)

@@ -60,6 +60,17 @@ LOST: dict[str, tuple[Callable[[Weights], Weights], str]] = {
     ),
     "scale": (beside(f"{UP}_scale_inv"), rf"weights fit no module of its architecture \(1\): {UP}_scale_inv"),
     "block": (beside("model.layers.3.input_layernorm.weight"), "weights fit no module"),
+    "nan": (
+        lambda weights: weights | {UP: weights[UP] * torch.nan},
+        rf"have numbers that are not finite \(1\): {UP}",
+    ),
+    "no prefix": (
+        lambda weights: (
+            {name.removeprefix("model."): value for name, value in weights.items() if "down" not in name}
+            | {"layers.3.mlp.down_proj.bias": torch.ones(24)}
+        ),
+        r"weights are missing in its files \(3\).*weights fit no module of its architecture \(1\): layers\.3",
+    ),
     "shape": (
         lambda weights: weights | {UP: torch.ones(55, 24)},
         rf"weights are of another shape than its config\.json says \(1\): {UP}",
@@ -74,6 +85,19 @@ def test_weights_that_were_not_read_are_named(fault, tmp_path):
     for read in (lambda: load(str(folder), device="cpu"), lambda: load_checkpoint(folder, str(folder))):
         with pytest.raises(InputError, match=said):
             read()
+
+
+def test_numbers_that_a_type_does_not_hold_are_refused(tmp_path):
+    parts = {"up_proj.weight": 3e4, "down_proj.weight": 1 / 3e4}
+    folder = rewrite(
+        saved(tmp_path / "it"),
+        lambda weights: {
+            name: value * parts.get(name.split("mlp.")[-1], 1) for name, value in weights.items()
+        },
+    )
+    assert load(str(folder), dtype="bfloat16").dtype == torch.bfloat16
+    with pytest.raises(InputError, match=r"its logits are not finite in torch\.float16; choose bfloat16 or"):
+        load(str(folder), dtype="float16")
 
 
 def test_weights_that_change_nothing_are_no_fault(tmp_path):
@@ -197,7 +221,7 @@ def test_an_adapter_that_cannot_be_merged_exactly_is_refused(tmp_path, monkeypat
         load_checkpoint(folder, str(tmp_path / "it.base"), device="cpu")
 
 
-def test_the_digest_is_of_all_that_shapes_results(tmp_path):
+def test_the_digest_is_of_all_that_shapes_results(tmp_path, monkeypatch):
     base = saved(tmp_path / "base")
 
     def digest(folder: Path) -> str:
@@ -219,14 +243,36 @@ def test_the_digest_is_of_all_that_shapes_results(tmp_path):
         changed("tokenizer.json", json.dumps(tokens | {"normalizer": {"type": "Lowercase"}})),
         changed("generation_config.json", json.dumps(generation | {"eos_token_id": [0, 7]})),
         changed("chat_template.jinja", "{{ messages[0].content }}"),
+        changed("tokenizer.4.0.0.json", json.dumps(tokens)),  # which a version may read instead
         changed("config.json", (base / "config.json").read_text().replace("1e-06", "1e-05")),
     }
-    assert len(others | {same}) == 5
+    assert len(others | {same}) == 6
     # A checkpoint is asked with the tokenizer of its base.
     folder = shutil.copytree(base, tmp_path / "made")
     first = load_checkpoint(folder, str(base), device="cpu").digest
     (base / "chat_template.jinja").write_text("{{ messages[0].content }}")
     assert load_checkpoint(folder, str(base), device="cpu").digest != first
+    with pytest.raises(InputError, match="@v2: a folder or file has no revisions"):
+        load(str(base), revision="v2")
+    monkeypatch.setattr("factdrift.models.loading.digest_of", lambda *_: (base / "x.json").write_text("{}"))
+    with pytest.raises(InputError, match="its files have changed while it was read"):
+        load(str(base))
+
+
+def test_a_tokenizer_has_words_and_splits_a_text_one_way(tmp_path):
+    path = saved(tmp_path / "it") / "tokenizer.json"
+    tokens = json.loads(path.read_text(encoding="utf-8"))
+    tokens["model"]["dropout"] = 0.5
+    path.write_text(json.dumps(tokens), encoding="utf-8")
+    assert len({align(load(str(path.parent)).tokenizer, TEXT[0]).ids for _ in range(9)}) == 1
+    # transformers would take the rules of the class, which has no normalizer, for those of the file.
+    path.write_text(json.dumps(tokens | {"normalizer": {"type": "Lowercase"}}), encoding="utf-8")
+    (path.parent / "tokenizer_config.json").write_text('{"tokenizer_class": "GPT2Tokenizer"}')
+    tokenizer = load(str(path.parent)).tokenizer
+    assert align(tokenizer, "JOE").ids == align(tokenizer, "joe").ids
+    path.unlink()
+    with pytest.raises(InputError, match=r"its tokenizer has no words; add its file \(tokenizer\.json\)"):
+        load(str(path.parent))
 
 
 @pytest.mark.parametrize("special", [True, False])

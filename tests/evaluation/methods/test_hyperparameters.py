@@ -38,12 +38,16 @@ def test_values_of_the_references(method, model, expected):
     assert hyper.source != "defaults"
 
 
-def test_the_users_own_come_first_and_change_the_digest():
+def test_the_users_own_come_first_and_change_the_digest(tmp_path):
     plain, same = read_hyper("rome", "gpt2-xl"), read_hyper("rome", "gpt2-xl", {"layer": None})
     other = read_hyper("rome", "gpt2-xl", {"layer": 3, "keys": "averaged"})
     assert (other["layer"], other["keys"], other["steps"]) == (3, "averaged", 20)
     assert plain.digest() == same.digest() != other.digest()
     assert other.source.endswith("and the configuration")
+    rag = read_hyper("rag", "gpt2-xl", {"index": "dense", "encoder": str(tmp_path)})
+    before = rag.digest()
+    (tmp_path / "model.safetensors").write_text("other weights")
+    assert rag.digest() != before
 
 
 @pytest.mark.parametrize(

@@ -63,10 +63,11 @@ class CausalModel:
 
         Raises InputError if a prompt and its answer are longer than the model's context.
         """
+        from factdrift.models.alignment import align
         from factdrift.models.writing import Generation, write
 
         tokenizer = self._loaded.tokenizer
-        ids = [tokenizer(prompt)["input_ids"] for prompt in prompts]
+        ids = [align(tokenizer, prompt).ids for prompt in prompts]
         longest = max(map(len, ids), default=0) + NEW_TOKENS
         if longest > self._loaded.spec.positions:
             raise InputError(

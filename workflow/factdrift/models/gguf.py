@@ -28,7 +28,22 @@ LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_positio
 """What all models with these divisors have; their factor is the largest divisor."""
 LARGE = {"gemma2": 46, "gemma3": 62}
 """Number of blocks of the models, both of 27 B parameters, whose attention is scaled by all heads' width."""
+ENDS = tuple(f"tokenizer.ggml.{kind}_token_id" for kind in ("eos", "eot", "eom"))
+"""Tokens that end a text, a turn and a message, of which transformers takes the first."""
 SOFTCAPS = ("attn_logit_softcapping", "final_logit_softcapping")
+NEEDED = (
+    *("block_count", "context_length", "embedding_length", "feed_forward_length"),
+    *("attention.head_count", "attention.head_count_kv", "attention.layer_norm_rms_epsilon"),
+)
+"""Keys of an architecture that a file must have; transformers would fill in those of some other model."""
+READ = (
+    *(*NEEDED, *SOFTCAPS, "vocab_size", "tensor_data_layout", "pooling_type", "attention.sliding_window"),
+    *("attention.key_length", "attention.value_length", "rope.freq_base", "rope.scale_linear"),
+    *(f"rope.scaling.{key}" for key in ("type", "factor", "original_context_length", "finetuned")),
+)
+"""Its keys that are read, or change no number."""
+USUAL = {"rope.freq_base_swa": 10_000, "rope.scaling.attn_factor": 1, "attention.causal": True}
+"""Its keys that are not read -> the value that makes no difference; 0 for any other."""
 
 
 class Header(NamedTuple):
@@ -95,23 +110,34 @@ def _header(source: str, size: int, changed: int) -> Header:
     tensors = {tensor.name: tensor.tensor_type.name for tensor in reader.tensors}
     divisors = [tensor.data for tensor in reader.tensors if tensor.name == FREQUENCIES]
     header = Header(architecture, values, tensors, tuple(map(float, divisors[0])) if divisors else ())
-    if why := _refused(header):
+    if why := _refused(header, [name.removeprefix(own) for name in fields if name.startswith(own)]):
         raise Unsupported(
-            f"models: {source}: {why}, which transformers does not read; give the folder of the model from "
-            "which the file was made"
+            f"models: {source}: {why}, so that transformers would read it wrongly; give the folder of the "
+            "model from which the file was made"
         )
     return header
 
 
-def _refused(header: Header) -> str:
-    """What of a file would be read wrongly; empty if nothing is."""
+def _refused(header: Header, own: Iterable[str]) -> str:
+    """What of a file would be read wrongly; empty if nothing is. `own`: the architecture's keys in it."""
     values, pre = header.values, header.values.get("tokenizer.ggml.pre")
     if header.architecture not in ARCHITECTURES:
         return f"its architecture is {header.architecture!r}, and none of {', '.join(ARCHITECTURES)}"
     if values.get("tokenizer.ggml.model") == "gpt2" and pre not in (*SPLITS, *DIGITS):
         return f"its text is split as {pre!r} (tokenizer.ggml.pre)"
-    if values.get("rope.scaling.type", "none") != "none" and values.get("rope.scaling.factor", 1) != 1:
-        return f"its rotary frequencies are scaled as {values['rope.scaling.type']!r} (rope.scaling.type)"
+    blank, odd = "tokenizer.ggml.add_space_prefix", header.architecture.startswith("gemma")
+    if values.get("tokenizer.ggml.model") == "llama" and values.get(blank) == odd:
+        return f"it begins a text otherwise than other files of its architecture ({blank})"
+    if lacking := [key for key in NEEDED if not values.get(key)]:
+        return f"it has no {', '.join(lacking)}"
+    scaled, by = values.get("rope.scaling.type", "linear"), ("rope.scaling.factor", "rope.scale_linear")
+    if scaled != "none" and any(values.get(key, 1) not in (0, 1) for key in by):
+        return f"its rotary frequencies are scaled as {scaled!r} (rope.scaling.type)"
+    heads = values["embedding_length"] // values["attention.head_count"]
+    usual = USUAL | {"rope.dimension_count": values.get("attention.key_length", heads)}
+    for key in own:
+        if key not in READ and values[key] != usual.get(key, 0):
+            return f"its {key} is {values[key]!r}"
     return ""
 
 
@@ -131,6 +157,8 @@ def complete(config: Any, source: str) -> Any:
     window = values.get("attention.sliding_window")
     if window and getattr(config, "sliding_window", window) is None:
         config.sliding_window = window
+    if len(ends := [values[key] for key in ENDS if key in values]) > 1:
+        config.eos_token_id = ends
     if width and hasattr(config, "head_dim"):
         config.head_dim = width
     if hasattr(config, "query_pre_attn_scalar"):

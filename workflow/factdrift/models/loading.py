@@ -9,16 +9,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
 from factdrift.core.errors import InputError, Unsupported
+from factdrift.core.files import stamp
 from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.devices import free_bytes
 from factdrift.models.families import ModelSpec, check_listed, spec_of
@@ -31,6 +31,7 @@ from factdrift.models.names import (
     check_whole,
     from_hub,
     is_adapter,
+    model_files,
     source_of,
     weight_files,
 )
@@ -40,18 +41,23 @@ from factdrift.models.weights import digest_of, merged, read_weights
 
 _TYPES = torch.float32, torch.bfloat16, torch.float16, torch.float64
 DTYPES = {str(kind).removeprefix("torch."): kind for kind in _TYPES}
-UNREADABLE = (
-    *(OSError, ValueError, KeyError, TypeError, AttributeError),
-    *(RuntimeError, EOFError, UnpicklingError, SafetensorError, ImportError),
-)
-"""What transformers and peft raise for files that are damaged, or are not what their name says, and for
-packages that are not installed, such as those for quantized weights."""
 SAID = 300
 """Characters of an error of another program that a message repeats."""
 FILLED = 0.9
 """Share of a GPU's free memory that the weights of a model may fill that is spread over several."""
+FILE = "tokenizer.json"
+SPLIT = "In 2023 it was 650841823 m², e.g. İzmir's “Zoë”\n\n  A1b2 DON'T, x=y(); 3.14 %"
+"""A text that tokenizers of different families split differently."""
 NAMED = 3
 """Tokens that a message names."""
+REMEDY = (
+    "give `sample`, the folder or the name of a causal language model whose files are whole (a clone without "
+    "`git lfs pull` has short texts in the place of weights), and a revision that it has"
+)
+CODE = (
+    "if you trust it, allow it with --config edit='{trust_remote_code: true}', or --trust-remote-code on a "
+    "command of factdrift"
+)
 FOLDER = Path("results/models")
 """The folder of the bundled models of a build."""
 
@@ -76,8 +82,11 @@ def load(
     name = ALIASES.get(name, name)
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     check_listed(config, name)  # before weights are fetched
+    read = [stamp(path) for path in model_files(source)]
     made = with_weights(source, config, tokenizer, device, dtype, revision, trust_remote_code)
     digest = digest_of(source, revision, (source, revision), trust_remote_code)
+    if read != [stamp(path) for path in model_files(source)]:
+        raise InputError(f"models: {name}: its files have changed while it was read; run the command again")
     return replace(made, name=name, digest=digest)
 
 
@@ -90,7 +99,7 @@ def with_weights(
     """
     devices, kind = devices_and_type(device, dtype)
     disable_progress_bar()  # type: ignore[no-untyped-call]
-    with reading(source, revision):
+    with reading(f"models: {source} at revision {revision}"):
         model = read_weights(
             AutoModelForCausalLM,
             source,
@@ -115,17 +124,7 @@ def with_weights(
     spec = spec_of(model, source)
     tokenizer = within(tokenizer, spec.vocabulary, source)
     commit = getattr(config, "_commit_hash", None) or revision
-    loaded = Loaded(
-        model=model,
-        tokenizer=tokenizer,
-        spec=spec,
-        name=source,
-        revision=commit,
-        digest="",
-        device=devices[0],
-        dtype=kind,
-        others=tuple(devices[1:]),
-    )
+    loaded = Loaded(model, tokenizer, spec, source, commit, "", devices[0], kind, tuple(devices[1:]))
     check_logits(loaded)
     return loaded
 
@@ -187,6 +186,8 @@ def read_config(
         made = f"`snakemake --cores all {FOLDER / name}`"
         raise InputError(f"models: {source} does not exist yet; make it with {made}")
     check_whole(source)
+    if revision != "main" and Path(source).exists():
+        raise InputError(f"models: {name}@{revision}: a folder or file has no revisions; name it without one")
     if is_gguf(source):
         types = read_header(source).types or "not quantized"
         print(f"models: {name}: weights are computed from those of a GGUF file ({types})", file=sys.stderr)
@@ -194,9 +195,10 @@ def read_config(
         from_hub(source, revision)
     whole, file = located(source)
     options: dict[str, Any] = {"revision": revision, **file}
-    with reading(name, revision):
+    with reading(f"models: {name} at revision {revision}"):
         config = AutoConfig.from_pretrained(whole, trust_remote_code=trust_remote_code, **options)
         tokenizer = AutoTokenizer.from_pretrained(whole, trust_remote_code=trust_remote_code, **options)
+        tokenizer = tokenizer if file else as_in_file(tokenizer, whole, revision)
     if file:
         config, tokenizer = complete(config, source), split_digits(tokenizer, source)
     own = trust_remote_code and "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
@@ -211,12 +213,29 @@ def read_config(
             "offsets, so that subject and target cannot be found; convert it to a fast one (tokenizer.json) "
             "and name the folder"
         )
+    if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
+        raise InputError(f"models: {name}: its tokenizer has no words; add its file (tokenizer.json)")
+    if getattr(tokenizer.backend_tokenizer.model, "dropout", None):
+        tokenizer.backend_tokenizer.model.dropout = None  # by which a text is split otherwise each time
     return config, tokenizer, source
 
 
-def beyond(tokenizer: Any, rows: int) -> dict[int, str]:
-    """The entries of a tokenizer for which an embedding of `rows` rows has none: id -> token."""
-    return {index: token for token, index in tokenizer.get_vocab().items() if index >= rows}
+def as_in_file(tokenizer: Any, source: str, revision: str) -> Any:
+    """The tokenizer that splits texts as the model's tokenizer.json says.
+
+    transformers 5 takes the rules of a class of its own instead (its issues 45812 and 45920: Granite, OLMo-2,
+    Yi and others). The tokens of Python code that comes with a model stay as they are.
+    """
+    kind, quiet = type(tokenizer), {"_raise_exceptions_for_missing_entries": False}
+    own = kind is not PreTrainedTokenizerFast and kind.__module__.startswith("transformers.")
+    if not (own and tokenizer.is_fast and cached_file(source, FILE, revision=revision, **quiet)):
+        return tokenizer
+    plain: Any = PreTrainedTokenizerFast.from_pretrained(source, revision=revision, trust_remote_code=False)
+    # Also with a blank before it, as tokenizer_config.json may ask for.
+    if any(tokenizer.tokenize(text) == plain.tokenize(text) for text in (SPLIT, f" {SPLIT}")):
+        return tokenizer
+    print(f"models: {source}: its {FILE} splits texts, not transformers' {kind.__name__}", file=sys.stderr)
+    return plain
 
 
 def within(tokenizer: Any, rows: int, name: str) -> Any:
@@ -226,7 +245,7 @@ def within(tokenizer: Any, rows: int, name: str) -> Any:
     their letters are like any others. Raises InputError if other tokens lie beyond it, or one of those that
     the tokenizer puts before a text.
     """
-    if not (outside := beyond(tokenizer, rows)):
+    if not (outside := {index: token for token, index in tokenizer.get_vocab().items() if index >= rows}):
         return tokenizer
     core = json.loads(tokenizer.backend_tokenizer.to_str())
     special = {token["id"] for token in core["added_tokens"] if token["special"]}
@@ -249,7 +268,7 @@ def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> 
 
     Raises InputError if there is no such causal language model, or its family is not supported.
     """
-    with reading(name), torch.device("meta"):
+    with reading(f"models: {name}"), torch.device("meta"):
         model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
             config, trust_remote_code=trust_remote_code
         )
@@ -291,16 +310,18 @@ def load_checkpoint(
         loaded = load(
             base, revision=revision, device=device, dtype=dtype, folder=models, trust_remote_code=code
         )
-        return _merged(loaded, folder)
+        with reading(
+            f"--model: the adapter {folder} on {loaded.name}", "give with --base the model it was made for"
+        ):
+            return merged(loaded, folder)
     config, tokenizer, source = read_config(base, revision, models, code)
     _, wanted = without_weights(config, base, code)
-    with reading(str(folder)):
+    with reading(f"models: {folder}"):
         own = AutoConfig.from_pretrained(str(folder), trust_remote_code=code)
-    if (folder / "tokenizer.json").is_file():
-        with reading(str(folder)):
+        if (folder / "tokenizer.json").is_file():
             its = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=code)
-        if its.get_vocab() != tokenizer.get_vocab():
-            raise InputError(f"--model: the tokenizer of {folder} has other tokens than that of {base}")
+            if its.get_vocab() != tokenizer.get_vocab():
+                raise InputError(f"--model: the tokenizer of {folder} has other tokens than that of {base}")
     loaded = with_weights(str(folder), own, tokenizer, device, dtype, "main", code)
     if loaded.spec != wanted:
         raise InputError(
@@ -311,45 +332,25 @@ def load_checkpoint(
     return replace(loaded, name=ALIASES.get(base, base), revision=revision, digest=digest)
 
 
-def _merged(loaded: Loaded, folder: Path) -> Loaded:
-    """A model with an adapter merged into its weights."""
-    try:
-        return merged(loaded, folder)
-    except ImportError:
-        raise InputError(
-            f"--model: {folder} is an adapter, for which the package peft is needed; install it (pip install "
-            "peft), or merge the adapter into its model where it was made and save that"
-        ) from None
-    except UNREADABLE as error:
-        raise InputError(
-            f"--model: the adapter {folder} cannot be merged into the weights of {loaded.name} "
-            f"({type(error).__name__}: {error}); if it was made for another model, name that with --base"
-        ) from None
-
-
 @contextlib.contextmanager
-def reading(name: str, revision: str = "main") -> Iterator[None]:
-    """Raises InputError about the model in the place of UNREADABLE."""
+def reading(what: str, remedy: str = REMEDY) -> Iterator[None]:
+    """Raises InputError about `what` instead of the errors of other packages for its files."""
     try:
         yield
-    except UNREADABLE as error:
-        said = " ".join(str(error).split())[:SAID]
+    except InputError:
+        raise
+    except Exception as error:  # any of a dozen of transformers, tokenizers, safetensors, torch and peft
+        reason = " ".join(str(error).split())[:SAID]
+        why = f"cannot be loaded ({type(error).__name__}: {reason}); {remedy}"
         if "trust_remote_code" in str(error):
-            why = (
-                "comes with Python code of its own, which is not run. If you trust it, allow it with "
-                "--config edit='{trust_remote_code: true}', or --trust-remote-code on a command of factdrift"
-            )
+            allowing = CODE if remedy is REMEDY else remedy
+            why = f"comes with Python code of its own, which is not run; {allowing}"
         elif isinstance(error, ImportError):
             why = (
-                f"needs a package that is not installed ({said}); install it with pip, or give a model "
+                f"needs a package that is not installed ({reason}); install it with pip, or give a model "
                 "without it, such as one whose weights are not quantized"
             )
-        else:
-            why = (
-                f"at revision {revision} cannot be loaded ({type(error).__name__}: {said}); give `sample`, "
-                "the folder or the name of a causal language model, and a revision that it has"
-            )
-        raise InputError(f"models: {name} {why}") from None
+        raise InputError(f"{what} {why}") from None
 
 
 def stored_bytes(folder: Path) -> int:

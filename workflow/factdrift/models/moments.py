@@ -117,6 +117,10 @@ def read_layers(paths: Mapping[int, Path], loaded: Loaded) -> dict[int, Moments]
                 f"{path}: has the moments of block {moments.layer}, not of block {layer}; name files by "
                 "their blocks, or make this one again"
             )
+        if len(moments.total) != loaded.spec.inner_at(layer) or not moments.total.isfinite().all():
+            raise InputError(
+                f"{path}: not finite, or not of the model's keys; make it again (edit.dtype: bfloat16)"
+            )
         found[layer] = replace(moments, device=loaded.device)
     return found
 

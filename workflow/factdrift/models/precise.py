@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from factdrift.core.errors import Unsupported
+from factdrift.core.errors import InputError, Unsupported
+from factdrift.models.families import ModelSpec
 from factdrift.models.fork import Fork, unembedded
 from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
@@ -37,9 +38,16 @@ def check_logits(loaded: Loaded) -> None:
     it would be if padding on the left of a text reached its recurrent state. In half precision rounding would
     hide that, so the model is run in float32. Where that fails, and for quantized weights, the differences'
     root mean square is compared, which rounding changes less than the largest one. Raises Unsupported with
-    the difference if it is more than rounding can explain.
+    the difference if it is more than rounding can explain, and InputError if logits are not finite in the
+    type of the weights, as where float16 ends too early.
     """
     spec = loaded.spec
+    ids = torch.tensor([_text(spec)], device=loaded.device)
+    if not loaded.model(ids, use_cache=False).logits.isfinite().all():
+        raise InputError(
+            f"models: {loaded.name}: its logits are not finite in {loaded.dtype}; choose "
+            "bfloat16 or float32 (edit.dtype), or get its files again"
+        )
     kind = torch.finfo(loaded.dtype)
     # GPT-J attends in float32 whatever the type of its weights.
     rounding, found = max(kind.eps, torch.finfo(torch.float32).eps), None
@@ -87,6 +95,11 @@ def merging(loaded: Loaded, ours: Tensor, own: Tensor) -> tuple[float, float]:
     return _apart(ours, own, exact), roundings * rounding * loaded.spec.layers**0.5
 
 
+def _text(spec: ModelSpec) -> list[int]:
+    """The tokens on which logits are compared."""
+    return [index % spec.vocabulary for index in range(1, min(PROBE, spec.positions) + 1)]
+
+
 def _logits(loaded: Loaded) -> list[tuple[Tensor, Tensor]]:
     """Logits that factdrift computes and the model's own.
 
@@ -94,7 +107,7 @@ def _logits(loaded: Loaded) -> list[tuple[Tensor, Tensor]]:
     padding.
     """
     model, spec = loaded.model, loaded.spec
-    ids = [index % spec.vocabulary for index in range(1, min(PROBE, spec.positions) + 1)]
+    ids = _text(spec)
     start = len(ids) // 2
     final: list[Tensor] = []
     with hooked(model, {spec.final_norm: lambda taken, given: final.append(given)}):

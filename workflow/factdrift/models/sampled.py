@@ -16,7 +16,7 @@ from factdrift.models.loaded import Loaded
 from factdrift.models.moments import check_blocks, count_moments, default_tokens
 from factdrift.models.texts import LENGTH, NUMBER, sampled
 
-VERSION = "1"
+VERSION = "2"
 """Goes up where the code makes other texts or sums for the same model, so that kept ones are not used."""
 FEWEST_TOKENS = 20_000
 """Fewer than of other text, since a model writes a token in the time in which it reads four."""

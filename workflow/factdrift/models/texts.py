@@ -1,5 +1,6 @@
 """Texts: read from files, sampled from a model, and the perplexity of a model on them. Imports torch."""
 
+import copy
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from factdrift.core.errors import InputError
 from factdrift.core.files import utf8_lines
-from factdrift.models.alignment import Sentence
+from factdrift.models.alignment import Sentence, align, untemplated
 from factdrift.models.deltas import Deltas
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import BUDGET, score
@@ -79,11 +80,13 @@ def sampled(
 
     `tokens`: length of a text, including `start` or, if that is empty, the token that begins a text. `top_k`:
     each token is drawn from this number of likeliest tokens; from all if None. `after`: called after every
-    token.
+    token. Of a model's generation_config.json only the tokens that end a text count.
     """
-    tokenizer, model = loaded.tokenizer, loaded.model
+    tokenizer, model = loaded.tokenizer, copy.copy(loaded.model)
+    settings = model.generation_config
+    model.generation_config = type(settings)(eos_token_id=settings.eos_token_id)
     if start:
-        ids = tokenizer(start)["input_ids"]
+        ids = [*align(untemplated(tokenizer), start).ids]  # without a token that ends the text
     else:
         begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
         if begin is None:
@@ -103,8 +106,6 @@ def sampled(
             attention_mask=torch.ones(number, len(ids), dtype=torch.long, device=loaded.device),
             do_sample=True,
             top_k=top_k or 0,
-            top_p=1.0,
-            temperature=1.0,
             min_length=length,
             max_length=length,
             stopping_criteria=[going_on],

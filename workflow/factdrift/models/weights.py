@@ -47,8 +47,8 @@ VOCABULARY = ("vocab.json", "merges.txt", "vocab.txt", "tokenizer.model", "spiec
 def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str = "", **options: Any) -> Any:
     """The model that `kind.from_pretrained` gives with the options, if every weight of it was found.
 
-    Raises InputError that names weights that are missing, of other shapes, or of no module. Weights beside
-    the modules of the model, such as another head or the part that reads images, are not read.
+    Raises InputError that names weights that are missing, of other shapes, not finite, or of no module.
+    Weights beside the modules of the model, such as another head or the part that reads images, are not read.
     `unused`: pattern of weights that the caller does not run, which may be missing. Raises what transformers
     raises for files that cannot be read.
     """
@@ -69,11 +69,13 @@ def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str
             f"models: {source}: its config.json names a file of weights (transformers_weights), of which no "
             f"digest is taken; remove the key, and call the file {WEIGHTS[0]}"
         )
-    parts = {name for name, _ in model.named_children()}
+    # Checkpoints may leave out the name of the model without its head, as GPT-2's on the hub do.
+    base = getattr(model, model.base_model_prefix, model)
+    parts = {name for module in (model, base) for name, _ in module.named_children()}
     prefix = f"{model.base_model_prefix}."
 
     def outside(name: str) -> bool:
-        own = name if model.base_model_prefix in parts else name.removeprefix(prefix)
+        own = name if base is not model else name.removeprefix(prefix)
         return COMPUTED.search(name) is not None or own.partition(".")[0] not in parts
 
     missing = [name for name in found["missing_keys"] if not (unused and re.search(unused, name))]
@@ -83,6 +85,12 @@ def read_weights(kind: Any, source: str, *, trust_remote_code: bool, unused: str
         {
             "are missing in its files": missing,
             "are of another shape than its config.json says": [name for name, *_ in found["mismatched_keys"]],
+            "have numbers that are not finite": [
+                name
+                for name, weight in model.named_parameters()
+                if weight.is_floating_point()
+                and not (weight.is_meta or weight.sum(dtype=torch.float32).isfinite())
+            ],
             "fit no module of its architecture": [
                 *(n for n in found["unexpected_keys"] if not outside(n)),
                 *(unread(source, model.state_dict()) if file else ()),
@@ -119,7 +127,9 @@ def digest_of(source: str, revision: str, tokens: tuple[str, str], code: bool) -
     if is_gguf(tokens[0]):
         paths += [] if tokens[0] == source else [Path(tokens[0])]
     else:
-        paths += [own / name for name in texts] + sorted(own.glob("additional_chat_templates/*.jinja"))
+        paths += [own / name for name in texts]
+        more = "additional_chat_templates/*.jinja", "tokenizer.*.json"  # such as tokenizer.4.0.0.json
+        paths += sorted(path for pattern in more for path in own.glob(pattern))
     paths += sorted({*folder.glob("*.py"), *own.glob("*.py")}) if code else []
     whole = hashlib.sha256()
     for path in paths:

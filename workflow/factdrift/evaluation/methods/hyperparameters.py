@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.core.errors import CannotEdit, InputError, meant
-from factdrift.core.files import read_yaml
+from factdrift.core.files import read_yaml, sha256_of_all
 from factdrift.core.keys import validator
 from factdrift.core.paths import METHODS
 from factdrift.core.settings import read_value
@@ -88,8 +88,10 @@ class Hyper(Mapping[str, Any]):
         return [layer for layer in blocks if isinstance(layer, int)]
 
     def json(self) -> str:
-        """Method, values and the digest of the user's own code; the same text for the same ones."""
+        """Method, values, and digests of the user's code and of an encoder; the same text for the same."""
         own = {"own code": self.own.code} if self.own else {}
+        if self.settings.get("encoder"):
+            own["encoder's files"] = sha256_of_all(model_files(self.settings["encoder"]))
         return json.dumps({"method": self.method, **own, **self.settings}, sort_keys=True)
 
     def digest(self) -> str:

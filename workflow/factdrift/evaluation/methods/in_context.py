@@ -15,11 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
 from factdrift.models.loaded import Loaded
-from factdrift.models.loading import UNREADABLE, within
+from factdrift.models.loading import reading, within
 from factdrift.models.names import from_hub
 from factdrift.models.padding import padded
 from factdrift.models.weights import read_weights
@@ -184,7 +183,7 @@ def _load(encoder: str, device: torch.device) -> tuple[Any, Any, int]:
 
     if not Path(encoder).is_dir():
         from_hub(encoder, "main", "rag.encoder")
-    try:
+    with reading(f"rag.encoder: {encoder}", "give the folder or the name of another sentence encoder"):
         # Without the argument transformers asks on the terminal whether the folder's code may run.
         # Vectors are means of the last hidden states; BERT's pooling layer and heads are not run.
         model = read_weights(
@@ -192,15 +191,5 @@ def _load(encoder: str, device: torch.device) -> tuple[Any, Any, int]:
         )
         tokenizer: Any = AutoTokenizer.from_pretrained(encoder, trust_remote_code=False)
         tokenizer = within(tokenizer, model.get_input_embeddings().weight.shape[0], encoder)
-    except UNREADABLE as error:
-        if "trust_remote_code" in str(error):
-            raise InputError(
-                f"rag.encoder: {encoder} comes with Python code of its own, which is not run; give an "
-                "encoder that transformers knows without it"
-            ) from None
-        raise InputError(
-            f"rag.encoder: {encoder} cannot be loaded ({type(error).__name__}: {error}); give the folder or "
-            "the name of a sentence encoder that transformers can load"
-        ) from None
     positions = getattr(model.config, "max_position_embeddings", tokenizer.model_max_length)
     return model.to(device).eval(), tokenizer, min(tokenizer.model_max_length, positions)
