@@ -70,12 +70,13 @@ def json_lines(path: Path, example: str) -> Iterator[tuple[str, dict[str, Any]]]
             raise InputError(f"{where}: the line is empty; write one JSON object a line")
         try:
             row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
+            text = json.dumps(row, ensure_ascii=False, allow_nan=False)  # 1e999 is read as infinite
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: no JSON: {error}") from None
         if not isinstance(row, dict):
             raise InputError(f"{where}: no JSON object such as {example}")
         try:
-            json.dumps(row, ensure_ascii=False).encode()
+            text.encode()
         except UnicodeEncodeError:
             raise InputError(
                 f"{where}: half of a surrogate pair, which is no character; write it as UTF-8"
