@@ -104,19 +104,26 @@ def read_tsv(path: Path) -> list[dict[str, str]]:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A file whose outermost value is a mapping."""
+    """A file whose outermost value is a mapping. Raises InputError if it is no YAML, or has a key twice."""
     import yaml  # here, because most commands read none
 
-    text = path.read_text(encoding="utf-8")
     # libyaml where PyYAML has it: a run begins with the schema.
-    content: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            _once([(key.value, None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
+            return super().construct_mapping(node, deep)
+
+    try:
+        content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"{path}: {error}; correct it, or name another file") from None
     return content
 
 
 def read_struct(path: Path, kind: type[Kind]) -> Kind:
     """A file as a struct. Raises InputError that names a key which is missing, unknown or of another type."""
     try:
-        return msgspec.yaml.decode(path.read_bytes(), type=kind)
+        return msgspec.convert(read_yaml(path), kind, builtin_types=(datetime.datetime, datetime.date))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}; correct it, or name another file") from None
 
