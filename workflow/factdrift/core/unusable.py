@@ -30,7 +30,7 @@ _NO_COLUMN = re.compile(
 )
 _LIBRARIES = ("_duckdb", "duckdb", "pyarrow", "msgspec", "json", "yaml", "csv", "zlib", "gzip")
 
-_OF_VALUES = (TypeError, AttributeError, ValueError, LookupError)
+_OF_VALUES = (TypeError, AttributeError, ValueError, LookupError, RecursionError)
 """Errors of Python at a value of another type than is needed."""
 
 
