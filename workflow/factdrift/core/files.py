@@ -69,7 +69,7 @@ def json_lines(path: Path, example: str) -> Iterator[tuple[str, dict[str, Any]]]
         if not line.strip():
             raise InputError(f"{where}: the line is empty; write one JSON object a line")
         try:
-            row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
+            row = json.loads(line, object_pairs_hook=once, parse_constant=no_number)
             text = json.dumps(row, ensure_ascii=False, allow_nan=False)  # 1e999 is read as infinite
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: no JSON: {error}") from None
@@ -84,7 +84,7 @@ def json_lines(path: Path, example: str) -> Iterator[tuple[str, dict[str, Any]]]
         yield where, row
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these pairs. Raises ValueError if a key is there twice."""
     names = [name for name, _ in pairs]
     for name in names:
@@ -93,7 +93,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _no_number(name: str) -> None:
+def no_number(name: str) -> None:
+    """Raises ValueError, for NaN and the infinite."""
     raise ValueError(f"{name} is no number of JSON")
 
 
@@ -110,7 +111,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     # libyaml where PyYAML has it: a run begins with the schema.
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            _once([(key.value, None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
+            once([(key.value, None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
             return super().construct_mapping(node, deep)
 
     try:

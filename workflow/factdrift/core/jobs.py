@@ -126,6 +126,9 @@ class Job(ABC):
         """Does the work; what it returns is printed. Raises InputError for what the user can fix."""
 
 
+_WRITTEN = {f".{kind}" for kind in ("csv", "html", "json", "jsonl", "parquet", "pdf", "svg", "txt", "yaml")}
+"""The endings of files of a kind that the name of an option's value says."""
+
 JOBS: dict[str, type[Job]] = {}
 """Command -> its record, of all stages whose modules are imported."""
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -386,6 +389,12 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
         elif field.kind is int and not 0 <= (values[field.name] or 0) < 1 << 63:
             # As a limit it would drop the last ones without a word; queries take no larger one.
             raise InputError(f"{field.option}: {value} is below 0 or above {(1 << 63) - 1}")
+        kinds = {f".{kind.lower()}" for kind in field.flag.metavar.split("|")}
+        if field.part == "output" and _WRITTEN.issuperset(kinds):
+            for path in _paths_of(values[field.name]):
+                if path.suffix in _WRITTEN - kinds:
+                    shown = " or ".join(sorted(kinds))
+                    raise InputError(f"{field.option}: {path}: name a file that ends with {shown}")
     paths = {
         part: {
             field.option: _paths_of(values[field.name])
