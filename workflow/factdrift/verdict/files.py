@@ -47,13 +47,14 @@ def read(path: Path) -> list[Row]:
             table = pq.read_table(path)
         except pa.ArrowInvalid as error:
             raise InputError(f"{path}: no Parquet file: {error}") from None
-        lines = ((f"{path}, row {number}", row) for number, row in enumerate(table.to_pylist(), 1))
+        rows = enumerate(table.to_pylist(), 1)
+        lines: Iterator[tuple[str, Row]] = ((f"{path}, row {number}", row) for number, row in rows)
     elif path.suffix in (".jsonl", ".json", ".ndjson"):
         lines = json_lines(path, '{"text": "...", "accepted": ["..."]}')
     else:
         raise InputError(f"{path}: answers are JSON Lines (.jsonl) or Parquet (.parquet)")
-    if rows := [_checked(row, where) for where, row in lines]:
-        return rows
+    if checked := [_checked(row, where) for where, row in lines]:
+        return checked
     raise InputError(f"{path}: no answer is in it; name the file that has them")
 
 
