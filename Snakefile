@@ -32,6 +32,7 @@ collect_seldom()
 import_pandas_by_need()
 sys.excepthook = say_interrupted  # Snakemake itself handles Ctrl-C only once jobs run
 
+from factdrift.core.files import read_yaml
 from factdrift.core.paths import CONFIG, PACKAGE
 from factdrift.core.products import datasets, names_for, product_of, products
 from factdrift.core.settings import check_contact, check_files, configure, dates_of
@@ -49,6 +50,9 @@ container: ".snakemake/factdrift.sif"
 
 
 try:
+    for path in (CONFIG / "config.yaml", *map(Path, workflow.config_settings.configfiles)):
+        if path.suffix != ".json":
+            read_yaml(path)  # Snakemake takes the last of two equal keys without a word
     configure(config, keys_of_methods)
     check_files(config)
     check_contact(config)

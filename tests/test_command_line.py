@@ -159,6 +159,7 @@ def test_a_table_of_another_kind_is_named_with_its_column(
         (ValueError("Parquet magic bytes not found"), "a table is cut or damaged (Parquet "),
         (FileExistsError(17, "File exists", "results"), "results: is no folder, and one is needed; "),
         (OSError(30, "Read-only file system", "x"), "x: Read-only file system; "),
+        (FileNotFoundError(2, "No such file or directory", "x/y"), "x/y: No such file or directory; "),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(
@@ -203,10 +204,25 @@ def test_the_program_ends_after_all_is_written_and_tidied(
     assert bool(message) == bool(done.stderr)
 
 
-def test_the_program_ends_where_nothing_can_be_printed() -> None:
-    program = f"{sys.executable} -c 'from factdrift.cli import run; raise SystemExit(run())' --version >&-"
-    done = subprocess.run(["bash", "-c", program], stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+@pytest.mark.parametrize(
+    ("before", "after", "status", "printed", "message"),
+    [
+        ("", ">&-", 0, "", ""),
+        ("", ">/dev/full", 1, "", "factdrift: what this command prints cannot be written (No space left on"),
+        ("PYTHONIOENCODING=ascii", "", 0, "\\u2192\n", ""),
+        ("mkdir x; cd x; rmdir ../x;", "", 1, "", "factdrift: [Errno 2] No such file or directory; "),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_the_program_ends_where_it_cannot_print_as_usual(
+    before: str, after: str, status: int, printed: str, message: str
+) -> None:
+    run = 'from factdrift import cli; cli.job_of("unlock").run = lambda job: "\\u2192"; exit(cli.run())'
+    line = f"{before} {sys.executable} -c '{run}' unlock {after}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (status, printed)
+    assert done.stderr.startswith(message)
+    assert bool(message) == bool(done.stderr)
 
 
 def test_an_interrupted_command_is_one_line(

@@ -98,7 +98,7 @@ def test_a_model_without_a_price(bench: Any, server: ChatServer, prices: Path) -
 
 def test_an_invalid_table_of_prices_is_refused(bench: Any, prices: Path) -> None:
     bench.write(1)
-    for text in ("models: {tiny: {input: 1}}", "models: [", "prices: {}"):
+    for text in ("models: {tiny: {input: 1}}", "models: [", "prices: {}", "models: {}\nmodels: {}"):
         prices.write_text(text)
         with pytest.raises(InputError, match=r"(?s)prices\.yaml: .*; correct it, or name another"):
             bench.ask(prices)

@@ -55,7 +55,7 @@ class Toy(Shared, command="toy do", implied_inputs="words"):
     weights: Annotated[dict[str, int], Key("undersample")]
     store: Place
     output: Output
-    more: Annotated[Output, "the rest"]
+    more: Annotated[Output, "the rest", Flag("PARQUET")]
 
     def run(self) -> str:
         return f"{len(self.parts)} parts"
@@ -138,6 +138,7 @@ def test_an_output_is_no_input_and_no_other_output(words: str, message: str) -> 
 def test_what_a_rule_leaves_empty_has_its_default():
     job = parsed(*REQUIRED, "--only=", "--labels", "--loud=False", "--note=", "--seed=")
     assert (job.only, job.labels, job.loud, job.note, job.seed) == (None, (), False, "", 0)
+    assert parsed(*REQUIRED, "--only=~/x").only == Path.home() / "x"  # the shell has left the ~
 
 
 @pytest.mark.parametrize(
@@ -147,7 +148,10 @@ def test_what_a_rule_leaves_empty_has_its_default():
         (["--shape", '{"colour": 1}'], "--shape: Object contains unknown field `colour`"),
         (["--names", "6"], "--names: only.relations: '6' does not match"),
         (["--weights", "many"], "--weights: not JSON"),
-        (["--threads", "-1"], "--threads: -1 is below 0; give 0 or more"),
+        (["--weights", '{"P6": 1, "P6": 2}'], "--weights: not JSON: a key is there twice: 'P6'"),
+        (["--more", "x.csv"], "--more: x.csv: name a file that ends with .parquet"),
+        (["--threads", "-1"], "--threads: -1 is below 0 or above 9223372036854775807"),
+        (["--threads", f"{1 << 63}"], "--threads: 9223372036854775808 is below 0 or above"),
     ],
 )
 def test_a_value_that_cannot_be_is_named(words: list[str], message: str):

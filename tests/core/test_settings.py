@@ -68,6 +68,7 @@ def of_pair(old="2021-01-04", new="2023-02-27"):
         ({"only": {"relation": ["P6"]}}, "unknown key only.relation (did you mean relations?); known are "),
         ({"only": {"relations": ["Q6"]}}, "'^P[1-9][0-9]*$' (a property id, such as P6)"),
         ({"variant": "best"}, "variant: 'best' is not one of ['paper', 'reference', 'revised']"),
+        ({"seed": -1}, "seed: -1 is less than the minimum of 0"),
         ({"shards": 0}, "shards: 0 is less than the minimum of 1"),
         ({"buckets": 2.5}, "buckets: 2.5 is not of type 'integer'"),
         ({"test_share": 10**400}, "test_share: 1000"),

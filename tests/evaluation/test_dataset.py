@@ -185,6 +185,10 @@ def test_what_cannot_be_used_is_told(tmp_path):
         write_edits(path, tmp_path / "edits.parquet", Choice(["archive"]))
     with pytest.raises(InputError, match="no such file"):
         write_edits(tmp_path / "none.parquet", tmp_path / "edits.parquet", Choice())
+    twice = pa.concat_tables([pq.read_table(path)] * 2)
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    with pytest.raises(InputError, match=r"twice\.parquet: the update Q\d+-P\d+ is there 2 times"):
+        write_edits(tmp_path / "twice.parquet", tmp_path / "edits.parquet", Choice())
     pq.write_table(pq.read_table(path).drop_columns(["scenario"]), path)
     with pytest.raises(InputError, match="no column scenario"):
         write_edits(path, tmp_path / "edits.parquet", Choice())

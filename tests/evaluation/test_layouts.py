@@ -140,6 +140,10 @@ def neighbors(row: Row) -> list[tuple[str, str]]:
 
 
 def test_counterfact_is_read(tmp_path):
+    (text,) = COUNTERFACT["paraphrase_prompts"]
+    assert imported(tmp_path, "counterfact", COUNTERFACT | {"paraphrase_prompts": text}) == imported(
+        tmp_path, "counterfact", COUNTERFACT
+    )
     (row,) = imported(tmp_path, "counterfact", COUNTERFACT)
     assert row["subject"] == {"id": "counterfact-4402", "label": "Singled Out", "description": None}
     assert row["update_prompt"] == "Singled Out debuted on ____"
@@ -195,6 +199,11 @@ def test_what_does_not_fit_is_left_out_and_counted(tmp_path):
     [
         ("counterfact", WIKIBIO, "record 1: no field 'requested_rewrite'"),
         ("counterfact", COUNTERFACT | {"requested_rewrite": "x"}, "record 1: does not have the layout"),
+        (
+            "counterfact",
+            COUNTERFACT | {"requested_rewrite": COUNTERFACT["requested_rewrite"] | {"prompt": "It is"}},
+            "record 1: `prompt` must have {} once",
+        ),
         ("easyedit", WIKIBIO | {"locality": []}, "record 1: does not have the layout"),
     ],
 )

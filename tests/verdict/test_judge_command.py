@@ -48,6 +48,9 @@ def test_parquet_gives_the_same_as_lines(tmp_path, capsys):
     assert main(["judge", str(answers)]) == 0
     found = pq.read_table(tmp_path / "b.parquet").to_pylist()
     assert found == [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    pq.write_table(pa.Table.from_pylist([ROW | {"score": float("nan")}]), tmp_path / "a.parquet")
+    assert main(["judge", str(tmp_path / "a.parquet")]) == 0
+    assert json.loads(capsys.readouterr().out)["score"] is None
     assert [row["verdict"] for row in found] == ["correct", "correct"]
 
 
@@ -69,6 +72,7 @@ def test_nothing_but_the_rows_is_printed(tmp_path):
         ({"text": "7", "accepted": [7]}, "`accepted` must be a list"),
         ('{"text": "x", "text": "y", "accepted": ["x"]}', "a key is there twice: 'text'"),
         ('{"text": "x", "accepted": ["x"], "score": NaN}', "NaN is no number of JSON"),
+        ('{"text": "x", "accepted": ["x"], "score": 1e999}', "Out of range float"),
         ({"text": "\ud800", "accepted": ["x"]}, "half of a surrogate pair"),
         ({"text": "x", "accepted": []}, "`accepted` is empty"),
         ({"text": "x", "accepted": ["x"], "several": "yes"}, "`several` must be"),
@@ -87,11 +91,16 @@ def test_a_bad_line_is_refused_and_nothing_is_written(tmp_path, capsys, bad, mes
 def test_files_of_other_kinds_are_refused(tmp_path, capsys):
     assert main(["judge", str(lines(tmp_path / "a.txt", ROW))]) == 1
     assert "JSON Lines (.jsonl) or Parquet" in capsys.readouterr().err
+    assert main(["judge", str(lines(tmp_path / "none.jsonl"))]) == 1
+    assert "no answer is in it" in capsys.readouterr().err
+    large = lines(tmp_path / "large.jsonl", ROW | {"n": 10**30})
+    assert main(["judge", str(large), "--output", str(tmp_path / "b.parquet")]) == 1
+    assert "column 'n' has values of several types, or too large" in capsys.readouterr().err
     answers = lines(tmp_path / "a.jsonl", ROW)
     assert main(["judge", str(answers), "--output", str(tmp_path / "b.csv")]) == 1
     assert "ends with .jsonl or .parquet" in capsys.readouterr().err
     for option in ("--chat={}", "--address=http://localhost:9"):
         assert main(["judge", str(answers), option]) == 1
         assert "no chat model judges; name one with --judge" in capsys.readouterr().err
-    assert main(["judge", str(tmp_path / "none.jsonl")]) == 1
+    assert main(["judge", str(tmp_path / "missing.jsonl")]) == 1
     assert "no such file" in capsys.readouterr().err

@@ -14,6 +14,7 @@ PAIR = f"results/{OLD}_{NEW}"
 STRANGERS = (
     *("results/README.md", "results/thesis.txt", "results/photos/p.jpg", "logs/mine.log", ".hidden"),
     *(f"{PAIR}/notes.txt", f"{PAIR}/neighbors/space/notes.txt", f"results/snapshots/{NEW}/mine.parquet"),
+    f"results/snapshots/{NEW}/snapshot.json",  # in the place of what was made
 )
 FROM_ELSEWHERE = (
     *("results/releases/2023-02-27/release.json", "results/fetched/chat/answers.sqlite"),

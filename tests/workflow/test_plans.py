@@ -12,6 +12,7 @@ PLANS = yaml.safe_load(Path(__file__).with_name("plans.yaml").read_text(encoding
 
 FILES = {
     **dict.fromkeys(("held.txt", "to", "theirs/scores.json", "dataset.parquet", "probes.parquet"), ""),
+    "twice.yaml": "seed: 1\nseed: 2\n",
     "mine.py": "def locate(model, sentences, targets): ...\ndef edit(model, tokenizer, update): ...\n",
 }
 """The user's files, which plans only name."""

@@ -220,8 +220,13 @@ def _import(command: str) -> None:
         importlib.import_module(f"factdrift.{module}")
 
 
-def _unusable(job: Job, error: Exception) -> str | None:
-    """Says which file of a flag cannot be used as what it ought to be, if an error is about that."""
+def _unusable(job: Job | None, error: Exception) -> str | None:
+    """Says which file of a flag cannot be used as what it ought to be, if an error is about that.
+
+    Without a job, the error came before one was made of the flags.
+    """
+    if job is None:
+        return reason(error, [], [])
     written = {field.name for field in fields(type(job)) if field.part == "output"}
     paths = [
         (name, Input(f"--{name.rstrip('_').replace('_', '-')}", path))
@@ -247,6 +252,11 @@ def run() -> int:
     have registered for the end is done before.
     """
     exhausted.collect_seldom()
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # the shell has closed it, and an output could get its number
+            setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     status: list[int] = []
     atexit.register(_leave, status)
     status.append(main())
@@ -256,7 +266,7 @@ def run() -> int:
 def _leave(status: list[int]) -> None:
     """Ends the process with a status, unless a command was left by an error, which Python prints."""
     if status:
-        for stream in filter(None, (sys.stdout, sys.stderr)):  # none that the shell has closed
+        for stream in (sys.stdout, sys.stderr):
             stream.flush()
         os._exit(status[0])
 
@@ -275,6 +285,7 @@ def main(arguments: list[str] | None = None) -> int:
     job, ended = None, False
     try:
         exhausted.warn_of_limit()
+        Path.cwd()  # raises an error where the current folder is gone
         words = sys.argv[1:] if arguments is None else arguments
         if words == ["--version"]:
             print(f"factdrift {factdrift.__version__}")
@@ -314,7 +325,7 @@ def main(arguments: list[str] | None = None) -> int:
             message = exhausted.full(error)
         elif exhausted.is_exhausted(error):
             message = exhausted.exhausted(error)
-        elif not os.environ.get(TRACEBACK) and job and (known := _unusable(job, error)):
+        elif not os.environ.get(TRACEBACK) and (known := _unusable(job, error)):
             message = known
         else:
             raise

@@ -69,13 +69,14 @@ def json_lines(path: Path, example: str) -> Iterator[tuple[str, dict[str, Any]]]
         if not line.strip():
             raise InputError(f"{where}: the line is empty; write one JSON object a line")
         try:
-            row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
+            row = json.loads(line, object_pairs_hook=once, parse_constant=no_number)
+            text = json.dumps(row, ensure_ascii=False, allow_nan=False)  # 1e999 is read as infinite
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: no JSON: {error}") from None
         if not isinstance(row, dict):
             raise InputError(f"{where}: no JSON object such as {example}")
         try:
-            json.dumps(row, ensure_ascii=False).encode()
+            text.encode()
         except UnicodeEncodeError:
             raise InputError(
                 f"{where}: half of a surrogate pair, which is no character; write it as UTF-8"
@@ -83,7 +84,7 @@ def json_lines(path: Path, example: str) -> Iterator[tuple[str, dict[str, Any]]]
         yield where, row
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these pairs. Raises ValueError if a key is there twice."""
     names = [name for name, _ in pairs]
     for name in names:
@@ -92,7 +93,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _no_number(name: str) -> None:
+def no_number(name: str) -> None:
+    """Raises ValueError, for NaN and the infinite."""
     raise ValueError(f"{name} is no number of JSON")
 
 
@@ -103,19 +105,26 @@ def read_tsv(path: Path) -> list[dict[str, str]]:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A file whose outermost value is a mapping."""
+    """A file whose outermost value is a mapping. Raises InputError if it is no YAML, or has a key twice."""
     import yaml  # here, because most commands read none
 
-    text = path.read_text(encoding="utf-8")
     # libyaml where PyYAML has it: a run begins with the schema.
-    content: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            once([(key.value, None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
+            return super().construct_mapping(node, deep)
+
+    try:
+        content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"{path}: {error}; correct it, or name another file") from None
     return content
 
 
 def read_struct(path: Path, kind: type[Kind]) -> Kind:
     """A file as a struct. Raises InputError that names a key which is missing, unknown or of another type."""
     try:
-        return msgspec.yaml.decode(path.read_bytes(), type=kind)
+        return msgspec.convert(read_yaml(path), kind, builtin_types=(datetime.datetime, datetime.date))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}; correct it, or name another file") from None
 

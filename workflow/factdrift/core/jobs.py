@@ -126,6 +126,9 @@ class Job(ABC):
         """Does the work; what it returns is printed. Raises InputError for what the user can fix."""
 
 
+_WRITTEN = {f".{kind}" for kind in ("csv", "html", "json", "jsonl", "parquet", "pdf", "svg", "txt", "yaml")}
+"""The endings of files of a kind that the name of an option's value says."""
+
 JOBS: dict[str, type[Job]] = {}
 """Command -> its record, of all stages whose modules are imported."""
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -277,7 +280,7 @@ def _add_flag(verb: argparse._ActionsContainer, field: Field) -> argparse.Action
         options |= {"dest": field.name, "required": field.required}
     if is_named_tuple(field.kind):
         parts = field.kind._fields
-        options |= {"nargs": len(parts), "type": Path if has_paths(field.kind) else str}
+        options |= {"nargs": len(parts), "type": _path if has_paths(field.kind) else str}
         options.setdefault("metavar", tuple(part.upper() for part in parts))
     elif field.is_json:
         options.setdefault("metavar", "JSON")
@@ -293,7 +296,7 @@ def _add_flag(verb: argparse._ActionsContainer, field: Field) -> argparse.Action
         elif field.flag == _DAY:
             options["type"] = _day
         elif inner is not str:
-            options["type"] = _date if inner is datetime.date else inner
+            options["type"] = {datetime.date: _date, Path: _path}.get(inner, inner)
         if inner is datetime.date and not field.flag.positional:
             options.setdefault("metavar", "YYYY-MM-DD")
         if field.many:
@@ -322,6 +325,11 @@ def _shown(value: Any) -> str:
     """A default in words; a file of factdrift's own by its path in the checkout."""
     own = isinstance(value, Path) and value.is_relative_to(CONFIG.parent)
     return str(value.relative_to(CONFIG.parent) if own else value)
+
+
+def _path(text: str) -> Path:
+    """A path; the shell leaves a ~ behind `--output=`, and libraries would take it for the home folder."""
+    return Path(text).expanduser() if text.startswith("~/") else Path(text)
 
 
 def _date(text: str) -> datetime.date:
@@ -378,9 +386,15 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
             keys.check_value(field.key, values[field.name], field.option)
             if values[field.name] == "variant":
                 values[field.name] = switches({field.key: "variant", "variant": values["variant"]})[field.key]
-        elif field.kind is int and (values[field.name] or 0) < 0:
-            # As a limit it would drop the last ones without a word.
-            raise InputError(f"{field.option}: {value} is below 0; give 0 or more")
+        elif field.kind is int and not 0 <= (values[field.name] or 0) < 1 << 63:
+            # As a limit it would drop the last ones without a word; queries take no larger one.
+            raise InputError(f"{field.option}: {value} is below 0 or above {(1 << 63) - 1}")
+        kinds = {f".{kind.lower()}" for kind in field.flag.metavar.split("|")}
+        if field.part == "output" and _WRITTEN.issuperset(kinds):
+            for path in _paths_of(values[field.name]):
+                if path.suffix in _WRITTEN - kinds:
+                    shown = " or ".join(sorted(kinds))
+                    raise InputError(f"{field.option}: {path}: name a file that ends with {shown}")
     paths = {
         part: {
             field.option: _paths_of(values[field.name])

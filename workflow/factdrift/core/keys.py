@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 
 from factdrift.core.errors import InputError, meant
-from factdrift.core.files import read_yaml
+from factdrift.core.files import no_number, once, read_yaml
 from factdrift.core.paths import SCHEMA
 from factdrift.core.switches import switches
 
@@ -63,13 +63,9 @@ def read_json(text: str, option: str, form: str = "an object such as {}") -> Any
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{option}: {source}: {error}") from error
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, object_pairs_hook=once, parse_constant=no_number)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{source}: not JSON: {error}; give {form}, or @FILE") from error
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number that JSON has")
 
 
 def _names(kind: type[msgspec.Struct]) -> Iterator[str]:

@@ -109,8 +109,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         else:
             temporary.replace(path)
     except OSError as error:
-        if is_full(error) and not error.filename:  # errors of open files name no file
-            raise OSError(errno.ENOSPC, "No space left on device", str(path)) from error
+        number = errno.ENOSPC if is_full(error) else error.errno
+        if number in (errno.ENOSPC, errno.EFBIG) and not error.filename:  # errors of open files name no file
+            raise OSError(number, os.strerror(number), str(path)) from error
         raise
     finally:
         remove_unfinished(temporary)

@@ -19,10 +19,6 @@ from factdrift.core.products import no_file
 _LARGEST = 100_000_000
 """Bytes of a JSON file up to which it is read to find its fault."""
 
-_BARRED = (
-    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR),
-    *(errno.ELOOP, errno.ENAMETOOLONG),
-)
 _NO_MATCH = "No files found that match the pattern"
 _IS_FOLDER = re.compile(r"is a directory|Is a directory")
 _NO_PARQUET = re.compile("magic bytes|Parquet file size is|too small to be a Parquet file")
@@ -34,7 +30,7 @@ _NO_COLUMN = re.compile(
 )
 _LIBRARIES = ("_duckdb", "duckdb", "pyarrow", "msgspec", "json", "yaml", "csv", "zlib", "gzip")
 
-_OF_VALUES = (TypeError, AttributeError, ValueError, LookupError)
+_OF_VALUES = (TypeError, AttributeError, ValueError, LookupError, RecursionError)
 """Errors of Python at a value of another type than is needed."""
 
 
@@ -78,14 +74,15 @@ def _of_path(error: Exception, paths: Sequence[Input]) -> str | None:
 
 
 def _of_system(error: Exception) -> str | None:
-    """The file that may not be used, or lies in the place of a folder."""
+    """The file with which the system cannot do what the command needs."""
     words = str(error).partition("\n")[0]
-    if isinstance(error, OSError) and error.errno in _BARRED and isinstance(error.filename, str):
+    if isinstance(error, OSError) and error.errno and isinstance(error.filename, str):
         # An unfinished file under its final name.
         path = re.sub(r"\.([^/]+)\.factdrift-[^/]+\.part$", r"\1", error.filename)
         fault = "is no folder, and one is needed" if error.errno == errno.EEXIST else error.strerror
         words = f"{path}: {fault}"
-    elif "Permission denied" not in words:  # of a library, which names the file
+    elif not (isinstance(error, OSError) and error.errno) and "Permission denied" not in words:
+        # Those of the system have no name where the current folder is gone; libraries write the name.
         return None
     return f"{words}; name another place, or change its permissions"
 

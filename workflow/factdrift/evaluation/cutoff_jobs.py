@@ -199,7 +199,7 @@ class Cutoff(AsksChains, command="cutoff", leading="way address maker answers ou
     """
 
     maker: Annotated[str | None, "the maker's own date, such as 2023-12 (default: makers.tsv)"] = None
-    answers: Annotated[Place | None, "write the answers, too", Flag("PARQUET")] = None
+    answers: Annotated[Output | None, "write the answers, too", Flag("PARQUET")] = None
     output: Annotated[Output, "the picture, or the result for `cutoff board`", Flag("SVG|PDF|JSON")] = PICTURE
 
     def check(self) -> None:
@@ -343,7 +343,7 @@ class StatedDate(AsksChains, command="stated", leading="state date way address i
         datetime.date | None, "the model's own, as `cutoff` finds it; without it what needs it is left out"
     ] = None
     quoted: Annotated[bool, "text in the user's turn, for servers without other turns"] = False
-    items: Annotated[Place | None, "write the answers with their outcomes, too", Flag("PARQUET")] = None
+    items: Annotated[Output | None, "write the answers with their outcomes, too", Flag("PARQUET")] = None
     output: Annotated[Output, "the numbers", Flag("PARQUET")] = Path("stated.parquet")
 
     def run(self) -> str:

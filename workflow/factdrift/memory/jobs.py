@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from factdrift.core.errors import InputError
-from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths
 
 
 class OfCorpus(Job):
@@ -63,7 +63,7 @@ class Score(Job, command="memory score"):
     factdrift memory score memory/ answers.jsonl
     """
 
-    folder: Annotated[Place, "what `memory export` wrote", Flag(positional=True)]
+    folder: Annotated[Path, "what `memory export` wrote", Flag(positional=True)]
     answers: Annotated[Path, 'JSON Lines: {"id": ..., "text": ...}', Flag(positional=True)]
     output: Annotated[Output | None, "the scores as a table", Flag("PARQUET")] = None
 

@@ -185,30 +185,35 @@ def clean() -> Iterator[str]:
     Raises InputError if a run is at work in the directory.
     """
     unlock()
-    removed, dumps = _remove(PROGRESS), set()
-    for output, logs in _records():
+    removed, dumps, others = _remove(PROGRESS), set(), []
+    for output, logs, ended in _records():
         for log in map(Path, logs):
             removed += _remove(log) + _remove(log.with_suffix(".tsv"))
         if output.name.startswith("wikidata.json"):
             dumps.add(output)
+        elif output.is_file() and abs(output.stat().st_mtime - ended) > CLOCK:
+            others.append(output)
         elif not _stays(output):
             removed += sum(map(_remove, _of_folder(output) if output.is_dir() else [output]))
     for path in sorted(Path("results").rglob(LIST)):
         if not _stays(path):
             removed += sum(map(_remove, [*listed_files(path.parent), path]))
     yield f"{removed:,} files removed"
+    if others:
+        yield f"{len(others):,} files stay that were changed since they were made here, such as {others[0]}"
     begun = {path.parent for path in Path("results").glob(f"**/{BEGUN}")}
     for path in sorted(path for path in {*dumps, *begun, *map(Path, STAYS)} if path.exists()):
         yield f"{path} stays; remove it by hand if it is needed no more (results/README.md)"
 
 
-def _records() -> Iterator[tuple[Path, list[str]]]:
-    """Each output that Snakemake has recorded, with the logs of its job."""
+def _records() -> Iterator[tuple[Path, list[str], float]]:
+    """Each output that Snakemake has recorded, with the logs of its job and the time of its last change."""
     for file in sorted(path for path in _RECORDS.rglob("*") if path.is_file()):
         name = "".join(part.removeprefix("@") for part in file.relative_to(_RECORDS).parts)
         with contextlib.suppress(ValueError):  # of a file that is no record
             output = Path(base64.urlsafe_b64decode(name).decode())
-            yield output, json.loads(file.read_text("utf-8")).get("log") or []
+            record = json.loads(file.read_text("utf-8"))
+            yield output, record.get("log") or [], record.get("endtime") or 0.0
 
 
 def _of_folder(folder: Path) -> Iterator[Path]:

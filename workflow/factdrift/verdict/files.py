@@ -47,11 +47,15 @@ def read(path: Path) -> list[Row]:
             table = pq.read_table(path)
         except pa.ArrowInvalid as error:
             raise InputError(f"{path}: no Parquet file: {error}") from None
-        return [_checked(row, f"{path}, row {number}") for number, row in enumerate(table.to_pylist(), 1)]
-    if path.suffix not in (".jsonl", ".json", ".ndjson"):
+        rows = enumerate(table.to_pylist(), 1)
+        lines: Iterator[tuple[str, Row]] = ((f"{path}, row {number}", row) for number, row in rows)
+    elif path.suffix in (".jsonl", ".json", ".ndjson"):
+        lines = json_lines(path, '{"text": "...", "accepted": ["..."]}')
+    else:
         raise InputError(f"{path}: answers are JSON Lines (.jsonl) or Parquet (.parquet)")
-    lines = json_lines(path, '{"text": "...", "accepted": ["..."]}')
-    return [_checked(row, where) for where, row in lines]
+    if checked := [_checked(row, where) for where, row in lines]:
+        return checked
+    raise InputError(f"{path}: no answer is in it; name the file that has them")
 
 
 def _checked(row: Row, where: str) -> Row:
@@ -98,7 +102,11 @@ def judge_file(answers: Path, output: Path | None, judge: ModelJudge | None = No
         words = _words({str(at): case_of(rows[at]) for at in numbers}, judge)
         judgements = [{**row, "judge": words.get(str(at))} for at, row in enumerate(judgements)]
         pairs = [(by_rule[at].verdict, words[str(at)], rows[at].get("question") or at) for at in numbers]
-    lines = (json.dumps(row, ensure_ascii=False, default=str) for row in judgements)
+    texts = (json.dumps(row, ensure_ascii=False, default=str) for row in judgements)
+    # JSON has no NaN, which a table may have.
+    lines = (
+        json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False) for text in texts
+    )
     if output is None:
         yield from lines
         return
@@ -142,6 +150,6 @@ def _table(rows: list[Row]) -> pa.Table:
     for name in names:
         try:
             columns[name] = pa.array([row.get(name) for row in rows], type=types.get(name))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise InputError(f"column {name!r} has values of several types: {error}") from None
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise InputError(f"column {name!r} has values of several types, or too large: {error}") from None
     return pa.table(columns)

@@ -66,7 +66,8 @@ def file_size(path: Path) -> int:
         with path.open("rb") as file:
             size = file.seek(0, io.SEEK_END)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path of the dump") from error
+        fault = error.strerror or "a pipe, whose parts cannot be read in any order"
+        raise InputError(f"{path}: cannot be read ({fault}); name the file of the dump") from error
     if not size:
         raise DamagedDump(f"{path}: the file is empty; download the dump again")
     return size

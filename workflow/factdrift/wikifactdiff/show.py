@@ -69,7 +69,7 @@ def _opened(dataset: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with database() as db:
         try:
             yield db
-        except duckdb.Error as error:
+        except (duckdb.BinderException, duckdb.InvalidInputException) as error:
             raise InputError(
                 f"{dataset}: is no dataset; name wikifactdiff.parquet or wfd_repl.parquet"
             ) from error

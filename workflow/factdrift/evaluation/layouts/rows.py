@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from factdrift.core.columns import Row, schema_of, struct_of
+from factdrift.core.errors import InputError
 from factdrift.models.alignment import find_subject
 from factdrift.words.templates import BLANK
 
@@ -188,14 +189,16 @@ def read_counterfact(record: Record, number: int) -> Fields:
     """A record of CounterFact, without the prompts that no metric uses (attribute, generation)."""
     rewrite = record["requested_rewrite"]
     new, true = rewrite["target_new"], rewrite["target_true"]
+    if rewrite["prompt"].count(SUBJECT) != 1:
+        raise InputError(f"`prompt` must have {SUBJECT} once, in the place of the subject")
     return Fields(
         id=f"counterfact-{record.get('case_id', number)}",
         subject=rewrite["subject"],
         prompt=rewrite["prompt"].replace(SUBJECT, rewrite["subject"], 1),
         new=new["str"].strip(),
         obsolete=true["str"].strip(),
-        paraphrases=record.get("paraphrase_prompts", []),
-        neighbors=[(text, true["str"].strip()) for text in record.get("neighborhood_prompts", [])],
+        paraphrases=_texts(record.get("paraphrase_prompts", [])),
+        neighbors=[(text, true["str"].strip()) for text in _texts(record.get("neighborhood_prompts", []))],
         relation=rewrite.get("relation_id"),
         new_id=new.get("id"),
         obsolete_id=true.get("id"),
@@ -244,16 +247,20 @@ def read_easyedit(record: Record, number: int) -> Fields:
     locality = record.get("locality", {})
     facts = (fact for kind in LOCALITY for fact in locality.get(kind) or [])
     neighbors = [(_first(fact["prompt"]), _first(fact["ground_truth"])) for fact in facts]
-    again = record.get("rephrase_prompt") or record.get("rephrase") or []
     return Fields(
         id=f"knowedit-{number}",
         subject=record["subject"],
         prompt=record["prompt"],
         new=_first(record["target_new"]),
         obsolete=_first(record.get("ground_truth") or ""),
-        paraphrases=[again] if isinstance(again, str) else again,
+        paraphrases=_texts(record.get("rephrase_prompt") or record.get("rephrase") or []),
         neighbors=[(text, answer) for text, answer in neighbors if answer],
     )
+
+
+def _texts(value: Any) -> Any:
+    """A list of texts, also of a single one, which would else be taken for a list of letters."""
+    return [value] if isinstance(value, str) else value
 
 
 def _first(value: Any) -> str:

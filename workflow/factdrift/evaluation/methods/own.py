@@ -129,7 +129,7 @@ def _known(name: str, folder: Path) -> UserMethod:
 def file_of(method: str, folder: Path) -> tuple[dict[str, Any], tuple[Path, ...]]:
     """What is known of one of factdrift's methods, also from that which it is `like`; and the files."""
     path = folder / f"{method}.yaml"
-    file = _content(path)
+    file = read_yaml(path)
     if "like" not in file:
         return file, (path,)
     if not (folder / f"{file['like']}.yaml").is_file():
@@ -241,19 +241,9 @@ _KINDS = {
 """Type of a default -> type in JSON Schema."""
 
 
-def _content(path: Path) -> dict[str, Any]:
-    """The content of a YAML file; raises InputError if it is none."""
-    import yaml
-
-    try:
-        return read_yaml(path)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"methods: {path} is no YAML: {error}") from None
-
-
 def _checked(path: Path) -> dict[str, Any]:
     """The content of the YAML file of a user's method, with what it leaves out."""
-    file = _content(path)
+    file = read_yaml(path)
     _check(file, path)
     keys = {key: {"description": "", **schema} for key, schema in file["keys"].items()}
     return {"models": [], **file, "keys": keys}

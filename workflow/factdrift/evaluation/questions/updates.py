@@ -5,6 +5,7 @@ Edits of a stream are in the order of the changes, with what becomes of each lat
 
 import datetime
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -230,6 +231,9 @@ def _write(path: Path, edits: Sequence[Row], choice: Choice, schema: pa.Schema, 
             "and ends in one; name other scenarios (edit.scenarios), wikifactdiff.parquet (edit.dataset), or "
             "more dates of a stream (stream)"
         )
+    ((name, _), number), *_ = Counter((edit["edit"], edit.get("interval")) for edit in edits).most_common(1)
+    if number > 1:  # answers are joined by the name
+        raise InputError(f"{path}: the update {name} is there {number} times; keep it once")
     items = {int(item[1:]) for edit in edits for item in edit["names"].values()}
     wanted, columns = pc.field("id").isin(sorted(items)), ["id", "label", "aliases"]
     known: dict[str, dict[str, None]] = {}

@@ -13,7 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
-import yaml
 from snakemake.utils import update_config
 
 from factdrift.core.errors import InputError
@@ -61,10 +60,7 @@ def refresh(configfile: Path | None, contact: str | None, arguments: Sequence[st
     if configfile is not None:
         if not configfile.is_file():
             raise InputError(f"{configfile}: no such file; name a configuration")
-        try:
-            own: Any = read_yaml(configfile)
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise InputError(f"{configfile}: {error}; correct it") from error
+        own: Any = read_yaml(configfile)
         if not isinstance(own, dict):
             raise InputError(f"{configfile}: holds no keys; write some, such as `variant: paper`")
         update_config(config, own)
