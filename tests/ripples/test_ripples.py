@@ -236,9 +236,7 @@ def test_months_are_those_in_which_no_other_holder_is_possible(monkeypatch: pyte
         (20210201, "history_new", 20210201, 20210315, None),
     ],
 )
-def test_months_end_before_t_old_or_begin_after_it(
-    t_old: int, criterion: str, begin: int, end: int, date: str | None
-) -> None:
+def test_months_end_before_t_old_or_begin_after_it(t_old, criterion, begin, end, date):
     others = {"history_old": stated(SCHOLZ, 20220101, None), "history_new": stated(MERKEL, None, 20210115)}
     holder = MERKEL if criterion == "history_old" else SCHOLZ
     own = [stated(holder, begin, end), others[criterion]]
@@ -257,9 +255,7 @@ def test_what_is_new_is_listed_before_what_stays() -> None:
         assert said.rewording == f"Besides {listed}, Germany has a government led by ____"
 
 
-def test_of_an_object_the_most_popular_subjects_and_drawn_ones_are_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_an_object_the_most_popular_subjects_and_drawn_ones_are_kept(monkeypatch):
     monkeypatch.setattr(facts_of_buckets, "OBJECTS_KEPT", 4)
     dice, seed = Random(0), 7
     names = ("subject", "property", "object", "old_statement", "new_statement", "gone", "old_values")
