@@ -122,14 +122,6 @@ def test_cloze(grammar, template, subject, usage, article, sentence):
     assert cloze(template, subject, usage, grammar, article, BLANK) == sentence
 
 
-def test_a_date_begins_the_sentence(grammar: Grammar) -> None:
-    for text, wanted in (
-        ("The area of {subject} is {object}", "As of 2022, the area of the Rhine is ____"),
-        ("{subject} is ranked {object}", "As of 2022, the Rhine is ranked ____"),
-    ):
-        assert cloze(dated(text, "As of 2022, "), "Rhine", THE, grammar, "", BLANK) == wanted
-
-
 def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(tmp_path, bundled, grammar):
     """SQL and Python make the same cloze of every bundled template."""
     texts = [*bundled, "The {subject} lies in the {object}"]
