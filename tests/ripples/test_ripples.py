@@ -213,6 +213,25 @@ def test_months_are_those_in_which_no_other_holder_is_possible(monkeypatch: pyte
     assert proven > 50
 
 
+@pytest.mark.parametrize(
+    ("t_old", "criterion", "begin", "end", "date"),
+    [
+        (20210131, "history_old", 20201215, 20211208, None),
+        (20210201, "history_old", 20201215, 20211208, "2021-01"),
+        (20210131, "history_new", 20210201, 20210315, "2021-02"),
+        (20210201, "history_new", 20210201, 20210315, None),
+    ],
+)
+def test_months_end_before_t_old_or_begin_after_it(t_old, criterion, begin, end, date):
+    others = {"history_old": stated(SCHOLZ, 20220101, None), "history_new": stated(MERKEL, None, 20210115)}
+    holder = MERKEL if criterion == "history_old" else SCHOLZ
+    own = [stated(holder, begin, end), others[criterion]]
+    before = fact(GERMANY, 6, MERKEL, new=0)._replace(old_statement=own[0].statement)
+    given = world([before], stated={(GERMANY, 6): own})
+    made = Maker(given, inputs()._replace(t_old=t_old), Counter()).probes(update())
+    assert [row["date"] for row in made if row["criterion"] == criterion] == [date][: date is not None]
+
+
 def test_what_is_new_is_listed_before_what_stays() -> None:
     names = [NAMES[item] for item in (MERKEL, SCHOLZ, ERNST)]
     lists = ("Angela Merkel", "Angela Merkel and Olaf Scholz", "Angela Merkel, Olaf Scholz and Britta Ernst")
