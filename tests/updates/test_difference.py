@@ -106,21 +106,21 @@ def test_which_values_of_two_dumps_are_one_triple(name, switches, tmp_path):
 STATEMENTS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 2), st.integers(0, 3)), max_size=14)
 
 
-def a_side(statements, revision):
+def a_side(statements, revisions):
     """Statements (subject, relation, value), as one side of a block; 0 is a value that equals nothing."""
     rows = sorted(statements, key=lambda row: row[0])
     subjects, relations, values = (np.array([row[n] for row in rows], np.int32) for n in range(3))
     hashes = values.astype(np.uint64)
     again = repeated(subjects, relations, hashes)
-    edits = np.full(len(rows), revision, np.int64)
+    edits = np.array([revisions[row[0]] for row in rows], np.int64)
     return rows, Side(subjects, relations, np.arange(len(rows), dtype=np.int32), edits, hashes, again)
 
 
 @settings(max_examples=examples(100))
 @given(STATEMENTS, STATEMENTS)
 def test_values_that_stand_once_on_each_side_are_one_triple(before, after):
-    old, here = a_side(before, 1)
-    new, there = a_side(after, 2)
+    old, here = a_side(before, [1] * 5)
+    new, there = a_side(after, [2] * 5)
     matched = match(here, there)
     once = {row for row in old if old.count(row) == new.count(row) == 1 and row[2]}
     found = [(old[a], new[b]) for a, b in zip(matched.old, matched.new, strict=True)]
@@ -132,6 +132,15 @@ def test_values_that_stand_once_on_each_side_are_one_triple(before, after):
         left = [line for line, row in enumerate(rows) if row in set(old) & set(new) - once and row[2]]
         assert sorted(lines) == left
         assert len({(rows[a], b) for a, b in zip(lines, groups, strict=True)}) == len(set(groups))
+
+
+@given(STATEMENTS)
+def test_in_the_same_revision_what_stands_at_the_same_place_is_the_same(statements):
+    rows, side = a_side(statements, [0, 7, 7, 0, 0])
+    known = [line for line, row in enumerate(rows) if row[2] and (row[0] < 3 or rows.count(row) == 1)]
+    matched = match(side, side)
+    assert sorted(matched.old) == known
+    assert matched.old.tolist() == matched.new.tolist()
 
 
 @settings(max_examples=examples(25))
