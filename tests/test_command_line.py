@@ -49,9 +49,7 @@ def test_an_unknown_word_is_answered_with_the_most_similar_one(capsys: pytest.Ca
     assert capsys.readouterr().out == f"factdrift {factdrift.__version__}\n"
 
 
-def test_help_has_what_people_use_first(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_has_what_people_use_first(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     assert ended("--help") == 0
     said = capsys.readouterr().out
@@ -119,9 +117,7 @@ def test_only_an_error_about_a_file_that_cannot_be_used_is_reported_as_one(
 @pytest.mark.parametrize(
     ("words", "name"), [("half-life P6", "half_life"), ("memory export m", "corpus_questions")]
 )
-def test_a_table_that_a_command_takes_by_itself_is_built_by_the_workflow(
-    words: str, name: str, here: Path, refused: Refused
-) -> None:
+def test_a_table_that_a_command_takes_by_itself_is_built_by_the_workflow(words, name, here, refused):
     said = refused(*words.split())
     assert f"results/{name}.parquet: no such file" in said
     assert f"build it with `snakemake --cores all results/{name}.parquet`" in said
@@ -129,9 +125,7 @@ def test_a_table_that_a_command_takes_by_itself_is_built_by_the_workflow(
 
 
 @pytest.mark.usefixtures("here")
-def test_a_table_of_another_kind_is_named_with_its_column(
-    monkeypatch: pytest.MonkeyPatch, refused: Refused
-) -> None:
+def test_a_table_of_another_kind_is_named_with_its_column(monkeypatch, refused):
     for name, columns in {"a": {"subject": [1], "property": [6]}, "b": {"id": ["Q1"]}, "none": {}}.items():
         pq.write_table(pa.table(columns), f"{name}.parquet")
     Path("folder").mkdir()
@@ -162,9 +156,7 @@ def test_a_table_of_another_kind_is_named_with_its_column(
         (FileNotFoundError(2, "No such file or directory", "x/y"), "x/y: No such file or directory; "),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named(
-    error: Exception, words: str, monkeypatch: pytest.MonkeyPatch, refused: Refused
-) -> None:
+def test_a_file_that_cannot_be_used_is_named(error, words, monkeypatch, refused):
     monkeypatch.setattr(job_of("unlock"), "run", raising(error))
     assert refused("unlock").startswith(f"factdrift: {words}")
 
@@ -189,9 +181,7 @@ def test_a_command_that_nobody_reads_ends_without_a_traceback(run: str, status: 
         *(("raise KeyError('lost')", 1, "", "KeyError: 'lost'\n"), ("raise SystemExit(3)", 3, "", "")),
     ],
 )
-def test_the_program_ends_after_all_is_written_and_tidied(
-    last: str, status: int, result: str, message: str
-) -> None:
+def test_the_program_ends_after_all_is_written_and_tidied(last, status, result, message):
     program = (
         "import atexit\nfrom factdrift import cli\nfrom factdrift.core.errors import InputError\n"
         f"def run(job):\n    atexit.register(print, 'tidied')\n    {last}\n"
@@ -225,9 +215,7 @@ def test_the_program_ends_where_it_cannot_print_as_usual(
     assert bool(message) == bool(done.stderr)
 
 
-def test_an_interrupted_command_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_command_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(job_of("unlock"), "run", raising(KeyboardInterrupt()))
     assert main(["unlock"]) == 130
     assert capsys.readouterr().err == "interrupted\n"

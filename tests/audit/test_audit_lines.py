@@ -94,9 +94,7 @@ def test_only_wanted_lines_are_decoded_wherever_their_id_is(tmp_path: Path) -> N
     assert [each.id for each, _ in articles(path, {"Q1"})] == ["Q1"]
 
 
-def test_of_two_lines_the_later_revision_counts_and_statements_that_cannot_be_read_do_not(
-    tmp_path: Path,
-) -> None:
+def test_of_two_lines_the_later_revision_counts_and_statements_that_cannot_be_read_do_not(tmp_path):
     odd = {"type": "unheard-of", "value": 1}
     given = statement("Q1$A", "P6", odd), statement("Q1$B", "P6", "novalue")
     given += (statement("Q1$C", "P5061", odd), statement("Q1$D", "P5061", "somevalue"))

@@ -92,9 +92,7 @@ def test_what_still_holds_is_not_gone(update: Row, tmp_path: Path) -> None:
         assert ("gone" in failed(update, tmp_path, new=with_claims(other, measured))) == wanted
 
 
-def test_a_merged_object_is_not_gone_and_a_merged_subject_has_no_statements(
-    update: Row, tmp_path: Path
-) -> None:
+def test_a_merged_object_is_not_gone_and_a_merged_subject_has_no_statements(update, tmp_path):
     assert failed(update, tmp_path, new=[each for each in NEW if each["id"] != "Q11"]) == {"gone"}
     assert "statement" in failed(update, tmp_path, new=NEW[1:])
 

@@ -93,6 +93,14 @@ def test_every_command_is_run_here() -> None:
     assert commands - given == others
 
 
+def test_changes_without_effect_that_do_not_fit_the_code_are_named(tmp_path: Path) -> None:
+    table = tmp_path / "mutants.tsv"
+    table.write_text("module\tbefore\tafter\treason\nripples/jobs.py\tgone\tnew\twhy\n", "utf-8")
+    with pytest.raises(SystemExit, match=r"line 2: 'gone' is no line of ripples/jobs\.py; remove the row"):
+        mutants.read_equivalent(table)
+    assert mutants.read_equivalent(mutants.EQUIVALENT)
+
+
 @pytest.mark.slow
 def test_mutants(tmp_path: Path) -> None:
     drawn = mutants.drawn(3, 28)

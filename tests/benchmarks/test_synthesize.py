@@ -52,9 +52,7 @@ def updates(pair: Path, work: Path, variant: str, old: str = OLD, new: str = NEW
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_labels_are_the_truth(
-    pair: Path, work: Path, variant: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_are_the_truth(pair, work, variant, capsys):
     results = updates(pair, work, variant)
     found = compare(pair / "truth.parquet", results, variant)
     assert found.differences == []

@@ -181,9 +181,7 @@ def test_a_long_wait_is_reported_and_can_be_interrupted(bench: Any, server: Chat
     assert server.asked.total() <= 2
 
 
-def test_a_retry_after_beyond_the_patience_ends_the_run_and_keeps_answers_under_way(
-    bench: Any, server: ChatServer
-) -> None:
+def test_a_retry_after_beyond_the_patience_ends_the_run_and_keeps_answers_under_way(bench, server):
     busy = Fault(429, (("retry-after", "61"),), {"message": "slow down", "code": "rate_limit_exceeded"})
     server.fault = lambda path, body, attempt: busy if "r0" in str(body) else Fault(delay=1)
     server.together = 5
@@ -196,9 +194,7 @@ def test_a_retry_after_beyond_the_patience_ends_the_run_and_keeps_answers_under_
     assert bench.most() <= 2
 
 
-def test_the_key_is_sent_and_never_shown(
-    bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_key_is_sent_and_never_shown(bench, server, monkeypatch, capfd):
     server.key = "sk-very-secret"
     bench.write(2)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-secret")

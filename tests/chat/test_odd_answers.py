@@ -42,9 +42,7 @@ def test_an_error_with_a_lone_surrogate_is_stored(bench: Any, server: ChatServer
     assert bench.ask()[0]["error"] == "status 400 (context_length_exceeded): no ?"
 
 
-def test_a_bug_in_one_worker_loses_no_answer_of_the_others(
-    bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bug_in_one_worker_loses_no_answer_of_the_others(bench, server, monkeypatch):
     keep = Store.keep
 
     def faulty(self: Store, request: Any, *others: Any) -> None:
@@ -72,9 +70,7 @@ def test_a_bug_in_one_worker_loses_no_answer_of_the_others(
         "".join(f"&#{ord(letter)};" for letter in KEY),
     ],
 )
-def test_an_answer_that_repeats_the_key_is_stored_without_it(
-    bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch, written: str
-) -> None:
+def test_an_answer_that_repeats_the_key_is_stored_without_it(bench, server, monkeypatch, written):
     raw = f'{{"choices": [{{"message": {{"content": "you sent {written}!"}}}}], "model": "{written}"}}'
     server.fault = lambda path, body, attempt: Fault(raw=raw.encode())
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -85,14 +81,7 @@ def test_an_answer_that_repeats_the_key_is_stored_without_it(
 
 
 @pytest.mark.parametrize(("length", "status"), [(LONGEST - 40, 400), (LONGEST - 20, 500), (LONGEST - 3, 401)])
-def test_truncated_messages_contain_no_part_of_the_key(
-    bench: Any,
-    server: ChatServer,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    length: int,
-    status: int,
-) -> None:
+def test_truncated_messages_contain_no_part_of_the_key(bench, server, monkeypatch, capfd, length, status):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     error = {"message": "x" * length + KEY, "code": None}
     server.fault = lambda path, body, attempt: Fault(status, error=error)
@@ -106,9 +95,7 @@ def test_truncated_messages_contain_no_part_of_the_key(
     assert KEY[:4] not in said
 
 
-def test_a_short_placeholder_key_is_not_replaced_in_answers(
-    bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_short_placeholder_key_is_not_replaced_in_answers(bench, server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     server.answer = lambda body: "There is none."
     bench.write(1)

@@ -41,9 +41,7 @@ def test_the_limit_holds_over_runs_that_lose_answers(bench: Any, server: ChatSer
     assert spent(bench) <= limit
 
 
-def test_impossible_token_counts_are_not_believed(
-    bench: Any, server: ChatServer, prices: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_impossible_token_counts_are_not_believed(bench, server, prices, capsys):
     counts = [(-1_000_000, 3), (3, -1_000_000), (0, 0), (2**70, 3), (3, 10**9), ("7", True), ([7], 3.5)]
     choice = {"message": {"content": "yes"}, "finish_reason": "stop"}
 
@@ -104,9 +102,7 @@ def test_an_invalid_table_of_prices_is_refused(bench: Any, prices: Path) -> None
             bench.ask(prices)
 
 
-def test_the_cost_is_printed_and_refused_if_too_high(
-    bench: Any, server: ChatServer, prices: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_cost_is_printed_and_refused_if_too_high(bench, server, prices, capsys):
     bench.write(10)
     # The answers may have 50 tokens each; a body of some 70 bytes is some 18 tokens.
     with pytest.raises(InputError, match=r"at most 6\d\d\.\d+ USD; set chat\.max_usd .*Nothing was sent"):
@@ -124,9 +120,7 @@ def test_the_cost_is_printed_and_refused_if_too_high(
     assert "30 + 50 tokens, 80.0000 USD" in said
 
 
-def test_the_estimate_uses_stored_answers(
-    bench: Any, prices: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_estimate_uses_stored_answers(bench, prices, capsys):
     bench.write(30)
     bench.ask(prices, max_usd=5000)
     bench.write(60)
@@ -139,9 +133,7 @@ def test_the_estimate_uses_stored_answers(
     bench.ask(prices, max_usd=620)
 
 
-def test_a_run_stops_before_the_limit_and_the_next_continues(
-    bench: Any, server: ChatServer, prices: Path
-) -> None:
+def test_a_run_stops_before_the_limit_and_the_next_continues(bench, server, prices):
     bench.write(30)
     bench.ask(prices, max_usd=5000)
     bench.write(60)
@@ -157,9 +149,7 @@ def test_a_run_stops_before_the_limit_and_the_next_continues(
     assert bench.most() == 1
 
 
-def test_answers_that_did_not_arrive_count_as_the_worst_case(
-    bench: Any, server: ChatServer, prices: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_that_did_not_arrive_count_as_the_worst_case(bench, server, prices, capsys):
     server.fault = lambda path, body, attempt: ("429", "500", "cut", None)[attempt]
     bench.write(1)
     bench.ask(prices, max_usd=500)
@@ -169,9 +159,7 @@ def test_answers_that_did_not_arrive_count_as_the_worst_case(
     assert spent(bench) == WORST + 8
 
 
-def test_a_request_without_a_token_limit_is_refused_if_it_has_a_price(
-    bench: Any, server: ChatServer, prices: Path
-) -> None:
+def test_a_request_without_a_token_limit_is_refused_if_it_has_a_price(bench, server, prices):
     messages = [{"role": "user", "content": "Hi"}]
     bench.write_bodies({"r0": {"messages": messages, "max_completion_tokens": None}})
     with pytest.raises(InputError, match=r"'r0' does not limit its answer.*Nothing was sent"):

@@ -19,9 +19,7 @@ SHARED = ("input-output", "persistence", "software-deployment", "sources", "stor
 
 
 @pytest.mark.slow
-def test_a_run_that_loses_jobs_and_is_interrupted_gives_what_one_machine_gives(
-    built: Path, tmp_path: Path
-) -> None:
+def test_a_run_that_loses_jobs_and_is_interrupted_gives_what_one_machine_gives(built, tmp_path):
     """Where the kernel allows it, on two nodes with own names, processes, scratch and homes."""
     directory, scheduler, hook = (tmp_path / name for name in ("run", "lsf", "hook"))
     env = fake_lsf.install(scheduler, nodes=not why_no_nodes())

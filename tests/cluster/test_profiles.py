@@ -62,9 +62,7 @@ STATES = [
 
 
 @pytest.mark.parametrize(("name", "out", "error", "meaning"), STATES)
-def test_what_the_answers_mean(
-    monkeypatch: pytest.MonkeyPatch, name: str, out: str, error: str, meaning: str
-) -> None:
+def test_what_the_answers_mean(monkeypatch, name, out, error, meaning):
     done = subprocess.CompletedProcess([], 0, out, error)
     monkeypatch.setattr(schedulers.subprocess, "run", lambda *given, **options: done)
     assert schedulers.state(schedulers.SCHEDULERS[name], "7") == meaning
@@ -77,9 +75,7 @@ def command(folder: Path, name: str, script: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def test_a_job_of_grid_engine_that_has_just_ended_has_not_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_of_grid_engine_that_has_just_ended_has_not_failed(tmp_path, monkeypatch):
     """Between the queue and the accounting, neither command knows it."""
     command(tmp_path / "bin", "qstat", "exit 1")
     later = 'test -e "$here/asked" || { touch "$here/asked"; exit 1; }'

@@ -32,9 +32,7 @@ def _cluster(tmp_path: Path) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.skipif(bool(slurm.why_not()), reason=slurm.why_not())
 @pytest.mark.usefixtures("_cluster")
-def test_a_run_that_loses_jobs_and_is_interrupted_gives_what_one_machine_gives(
-    built: Path, tmp_path: Path
-) -> None:
+def test_a_run_that_loses_jobs_and_is_interrupted_gives_what_one_machine_gives(built, tmp_path):
     """One job exceeds its memory, one is cancelled, one has a GPU, and small ones share submissions.
 
     The memory is said as docs/cluster.md says it, and grows nevertheless. Another run in the directory ends

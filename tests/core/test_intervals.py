@@ -42,9 +42,7 @@ def test_every_interval_of_a_share_has_a_width_and_holds_it(answers: list[tuple[
         ([1, 0, 1, 0], [1, 1, 2, 2], (0.15, 0.85)),  # equal shares: the draws do not differ
     ],
 )
-def test_intervals_of_draws_that_do_not_differ(
-    right: list[bool], clusters: list[int], ends: tuple[float, float]
-) -> None:
+def test_intervals_of_draws_that_do_not_differ(right, clusters, ends):
     assert bootstrap(right, clusters) == pytest.approx(ends, abs=1e-3)
 
 

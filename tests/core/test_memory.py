@@ -35,9 +35,7 @@ def test_exhausted_memory_is_recognised():
 
 
 @pytest.mark.usefixtures("here")
-def test_too_little_address_space_for_the_libraries_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_too_little_address_space_for_the_libraries_is_said(monkeypatch, capsys):
     for limit, warned in ((600_000 * 1024, True), (LEAST, False), (resource.RLIM_INFINITY, False)):
         monkeypatch.setattr(resource, "getrlimit", lambda which, limit=limit: (limit, resource.RLIM_INFINITY))
         assert main(["unlock"]) == 0

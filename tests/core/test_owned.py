@@ -111,9 +111,7 @@ def test_a_folder_of_known_names_is_removed_without_a_list(tmp_path: Path) -> No
     assert not folder.exists()
 
 
-def test_a_file_that_comes_while_a_folder_is_removed_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_comes_while_a_folder_is_removed_stays(tmp_path, monkeypatch):
     folder = made(tmp_path / "out", "a")
     real = Path.unlink
 

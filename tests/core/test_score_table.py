@@ -59,9 +59,7 @@ def test_the_best_of_a_column_is_underlined_with_its_ties_among_those_that_take_
         *((HIGHER, None, None, False), (LOWER, 60, None, False)),
     ],
 )
-def test_a_clear_failure_is_one_whose_whole_interval_is_worse(
-    better: int, low: float | None, high: float | None, fails: bool
-) -> None:
+def test_a_clear_failure_is_one_whose_whole_interval_is_worse(better, low, high, fails):
     row = {"value": 30.0, "low": low, "high": high}
     column = Column("c", lambda row: cell(row)._replace(spread=""), better, fails=50)
     assert printed(column, Line("x", row), Line("none", row, False)) == ["30.0!" if fails else "30.0", "30.0"]

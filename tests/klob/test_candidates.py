@@ -81,20 +81,3 @@ def test_inverse_relations_make_no_chain(built):
         ("70", "1376", "50", "36", "60"): "inverse_pair",
         ("1", "108", "2", "488", "3"): "inverse_pair",
     }
-
-
-def test_names_in_chains_and_names_of_several_subjects(built):
-    """A name is that of the best known subject, and among equals of the first."""
-    facts = [Fact(1, P17, 2), Fact(2, P36, 3), Fact(4, P17, 5), Fact(5, P36, 6)]
-    facts += [Fact(11, P17, 50), Fact(12, P36, 51), Fact(13, P36, 51), Fact(14, P17, 50)]
-    labels = {2: "Mexico City", 3: "Mexico", 5: "Kingdom of Oz"}
-    labels |= {11: "Georgia", 12: "Georgia", 13: "Paris", 14: "Paris"}
-    # First hops of subjects that are too little known for KLoB-c.
-    facts += [Fact(15, P108, 20), Fact(16, P108, 20), Fact(17, P17, 20), Fact(20, P488, 21)]
-    labels |= {15: "Paris", 16: "Rome", 17: "Rome"}
-    sitelinks = {11: 30, 12: 40, 15: 3, 16: 4, 17: 5}
-    found = built(Snapshot(facts, labels=labels, aliases={6: ["Oz"]}, sitelinks=sitelinks))
-    chains = {key[0]: reason for key, reason in found.reasons("chains").items()}
-    assert chains == {"1": "leak", "4": "alias_leak", "17": None}
-    reasons = {key[0]: reason for key, reason in found.reasons("facts").items()}
-    assert [reasons[name] for name in ("11", "12", "13", "14")] == ["homonym", None, None, "homonym"]

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -126,9 +126,7 @@ def golden() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def check(
-    own: Templates, choice: RelationChoice, words: frozenset[str], lists: WordLists
-) -> Callable[..., list[Finding]]:
+def check(own, choice, words, lists):
     """The findings in a table."""
 
     def found(table: Sequence[Template], golden: Mapping[str, str] | None = None) -> list[Finding]:

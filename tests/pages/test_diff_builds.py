@@ -164,9 +164,7 @@ def test_the_table_of_causes_names_kinds_and_keys_that_exist() -> None:
         assert name in known if part == "configuration" else part in MANIFEST
 
 
-def test_the_command_counts_kinds_and_names_causes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_counts_kinds_and_names_causes(tmp_path, capsys):
     flipped = update("Q1", update_prompt="Another ____")
     flipped["objects"][0].update(decision="static", rule="still_holds")
     first = build(tmp_path / "a", [update("Q1")])

@@ -68,9 +68,7 @@ def tasks_of(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> list
     return tasks
 
 
-def test_inspect_asks_the_questions_of_a_folder(
-    published: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_inspect_asks_the_questions_of_a_folder(published, monkeypatch, tmp_path):
     found = {}
     for name in ("wfd_repl", "tempripple", "stream", "corpus"):
         tasks = tasks_of(published / name, tmp_path, monkeypatch)
@@ -118,9 +116,7 @@ def test_an_uploaded_folder_is_read_through_the_hub(published: Path, tmp_path: P
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_context_stands_before_the_question_and_the_right_letter_counts(
-    published: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_context_stands_before_the_question_and_the_right_letter_counts(published, monkeypatch, tmp_path):
     inspect_ai = pytest.importorskip("inspect_ai")
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 

@@ -160,9 +160,7 @@ def test_only_a_name_of_the_hub_says_who_made_a_model(model: str, developer: str
     assert _parts(model) == (developer, name)
 
 
-def test_models_of_one_name_are_not_written_over_each_other(
-    given: list[str], tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_models_of_one_name_are_not_written_over_each_other(given, tmp_path, refused):
     grid, run = tmp_path / "grid.parquet", tmp_path / "evaluation/gpt/tempripple/none/0-of-1.json"
     rows = [row(f"/{folder}/mine", "tempripple", "none", "letter", 1, 2) for folder in "ab"]
     pq.write_table(pa.Table.from_pylist(rows, schema=GRID), grid)

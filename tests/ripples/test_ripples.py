@@ -64,14 +64,13 @@ def stated(
     return DatedStatement(dump, f"Q183${value}-{start}", value, f"Q{value}", snak, *times, False, False, True)
 
 
-def update(**changes: object) -> Update:
+def update() -> Update:
     objects = [
         {"id": f"Q{SCHOLZ}", "label": "Olaf Scholz", "decision": "new", "new_statement": "Q183$n"},
         {"id": f"Q{MERKEL}", "label": "Angela Merkel", "decision": "obsolete", "new_statement": None},
     ]
     prompt = "The head of government of Germany is ____"
-    made = Update(GERMANY, 6, "ReplaceObject", prompt, [], "Germany", objects, [], [])
-    return made._replace(**changes)  # type: ignore[arg-type]
+    return Update(GERMANY, 6, "ReplaceObject", prompt, [], "Germany", objects, [], [])
 
 
 def world(facts: list[Fact], **changes: object) -> World:
@@ -124,19 +123,6 @@ def test_what_says_nothing_is_left_out_with_a_reason(facts, changes, reason):
     found, dropped = probes(facts, **changes)
     assert reason.partition(" ")[0] not in found
     assert dropped[reason] == (3 if reason.startswith("alias") else 1)  # "DE" and "de" are no names either
-
-
-def test_of_a_new_entity_the_facts_of_its_objects_are_asked():
-    inserted = update(scenario="AddEntity", objects=update().objects[:1])
-    facts = [fact(SCHOLZ, 26, ERNST), fact(MERKEL, 26, SAUER), fact(BERLIN, 17, GERMANY)]
-    (row,) = Maker(world(facts), inputs(), Counter()).probes(inserted)
-    assert row["criterion"] == "compose_object"
-    assert row["prompt"] == "The spouse of the head of government of Germany is ____"
-    assert [answer["label"] for answer in row["answers"]] == ["Britta Ernst"]
-    assert [condition["step"]["subject"] for condition in row["conditions"]] == [f"Q{SCHOLZ}"]
-    # The old dump states no answer that an edit would have to change.
-    assert row["must_change"] is None
-    assert row["stale"] == []
 
 
 DATES = (
@@ -236,9 +222,7 @@ def test_months_are_those_in_which_no_other_holder_is_possible(monkeypatch: pyte
         (20210201, "history_new", 20210201, 20210315, None),
     ],
 )
-def test_months_end_before_t_old_or_begin_after_it(
-    t_old: int, criterion: str, begin: int, end: int, date: str | None
-) -> None:
+def test_months_end_before_t_old_or_begin_after_it(t_old, criterion, begin, end, date):
     others = {"history_old": stated(SCHOLZ, 20220101, None), "history_new": stated(MERKEL, None, 20210115)}
     holder = MERKEL if criterion == "history_old" else SCHOLZ
     own = [stated(holder, begin, end), others[criterion]]
@@ -257,9 +241,7 @@ def test_what_is_new_is_listed_before_what_stays() -> None:
         assert said.rewording == f"Besides {listed}, Germany has a government led by ____"
 
 
-def test_of_an_object_the_most_popular_subjects_and_drawn_ones_are_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_an_object_the_most_popular_subjects_and_drawn_ones_are_kept(monkeypatch):
     monkeypatch.setattr(facts_of_buckets, "OBJECTS_KEPT", 4)
     dice, seed = Random(0), 7
     names = ("subject", "property", "object", "old_statement", "new_statement", "gone", "old_values")

@@ -41,9 +41,7 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.usefixtures("here")
-def test_a_log_on_a_full_disk_prints_no_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_on_a_full_disk_prints_no_traceback(monkeypatch, capsys):
     monkeypatch.setenv("PATH", os.environ["PATH"])
     monkeypatch.setattr(logging, "raiseExceptions", True)
     prepare("")
@@ -70,9 +68,7 @@ def test_an_interruption_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
     assert "\nValueError: invalid literal" in said
 
 
-def test_snakemake_looks_for_data_frames_only_where_pandas_is_imported(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_snakemake_looks_for_data_frames_only_where_pandas_is_imported(monkeypatch):
     before = PersistenceBase._serialize_param
     monkeypatch.setattr(PersistenceBase, "_serialize_param", before)
     import_pandas_by_need()

@@ -71,9 +71,7 @@ def test_faults_do_not_change_the_tables(service: QueryService, made: Any, tmp_p
 
 
 @pytest.mark.parametrize("fault", ["html", "truncated", "drip", "500 timeout"])
-def test_a_query_that_takes_too_long_is_divided_or_repeated(
-    fault: str, service: QueryService, tmp_path: Path
-) -> None:
+def test_a_query_that_takes_too_long_is_divided_or_repeated(fault, service, tmp_path):
     """The store remembers that it is to be divided."""
     service.faults = [fault]
     for _ in range(2):
@@ -103,9 +101,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("raw", [*ODD, *BROKEN], ids=range(len(ODD) + len(BROKEN)))
-def test_an_answer_of_another_form_is_requested_again_and_never_stored(
-    raw: bytes, service: QueryService, tmp_path: Path
-) -> None:
+def test_an_answer_of_another_form_is_requested_again_and_never_stored(raw, service, tmp_path):
     service.raw, service.faults = raw, ["odd", "odd"]
     odd = raw in ODD  # what is not even Unicode would be divided
     good = client(service, tmp_path).rows(QUERY, divisible=odd)
@@ -131,9 +127,7 @@ def test_a_stored_answer_of_another_form_is_named(rows: str, service: QueryServi
 
 
 @pytest.mark.parametrize("fault", ["429", "429 bare", "html", "reset"])
-def test_transient_failures_are_waited_for_and_lasting_ones_end_the_run(
-    fault: str, service: QueryService
-) -> None:
+def test_transient_failures_are_waited_for_and_lasting_ones_end_the_run(fault, service):
     service.faults = [fault] * (ATTEMPTS - 1)
     assert client(service).rows(QUERY, divisible=False)
     assert len(service.asked) == ATTEMPTS
@@ -180,9 +174,7 @@ def test_a_server_that_takes_no_connection_is_not_asked_for_halves(tmp_path: Pat
     assert stored_queries(tmp_path) == []
 
 
-def test_a_server_that_has_answered_before_is_waited_for(
-    service: QueryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_has_answered_before_is_waited_for(service, tmp_path, monkeypatch):
     waited: list[float] = []
     known = Client(service.url, CONTACT, tmp_path, sleep=waited.append)
     assert known.rows(QUERY, divisible=True)

@@ -62,9 +62,7 @@ def test_wordings_depend_on_the_seed_and_are_drawn_by_subject_and_relation(write
         *(((20050101, 20210101), (20050101, last), None) for last in (20220101, None)),
     ],
 )
-def test_years_of_the_past(
-    certain: tuple[int, int], possible: tuple[int | None, int | None], text: str | None
-) -> None:
+def test_years_of_the_past(certain, possible, text):
     names = ("certain_first", "certain_last", "possible_first", "possible_last")
     assert years(dict(zip(names, (*certain, *possible), strict=True))) == text
 

@@ -144,17 +144,6 @@ def test_what_became_of_a_row(rows: list[StatementInDump], became: list[str | No
     assert [version["became"] for version in known] == became
 
 
-def test_a_row_that_comes_back_is_known_twice() -> None:
-    ends = (None, day(20160301), None, None)
-    known = known_rows([row(dump, start=SINCE, end=end) for dump, end in enumerate(ends)], D)
-    assert [(row["known_from"], row["known_until"], row["became"]) for row in known] == [
-        ("2015-01-01", "2017-01-01", "ended"),
-        ("2017-01-01", "2019-01-01", "dated"),
-        ("2019-01-01", "2021-01-04", "extended"),
-        ("2021-01-04", None, None),
-    ]
-
-
 @pytest.mark.parametrize("seed", range(60))
 def test_plants_are_what_the_rows_say(seed: int) -> None:
     office = planted(seed)

@@ -1,4 +1,4 @@
-"""What stands only in the old dump, in both, only in the new one; merged entities (spec section 3)."""
+"""What stands only in the old dump, in both, only in the new one (spec section 3)."""
 
 import tempfile
 from dataclasses import replace
@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
-from support.worlds import UNKNOWN, Amount, Fact, Moment, Property, World, dump, method
+from support.worlds import UNKNOWN, Amount, Fact, Moment, World, dump, method
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database
-from factdrift.updates.blocks import Lookup, in_blocks, packed, statement_ids, unpacked
+from factdrift.updates.blocks import Lookup, in_blocks, packed, statement_ids
 from factdrift.updates.difference import difference
 from factdrift.updates.matching import Side, identities, match, repeated
 from factdrift.wikidata.tables import TIME
-from factdrift.wikidata.time import Time, parse_time
+from factdrift.wikidata.time import parse_time
 
-PLAIN, SINGLE = 1000, 2000
+PLAIN = 1000
 ANCHOR = Fact(1, 999, 5, start="2000-01-01")
 
 
@@ -101,25 +101,6 @@ def test_which_values_of_two_dumps_are_one_triple(name, switches, tmp_path):
     assert {case: " ".join(triples) for case, triples in zip(CASES, found.values(), strict=True)} == {
         case: elsewhere.get(case, {}).get(name, given[2]) for case, given in CASES.items()
     }
-
-
-def test_an_object_that_is_no_longer_in_the_dump_is_no_change_of_the_world(tmp_path):
-    world = World(
-        [ANCHOR, Fact(1, SINGLE, 7, "2010"), Fact(1, PLAIN, 7, "2010", "2022-01-01")],
-        [ANCHOR, Fact(1, SINGLE, 8, "2022-01-01")],
-        [Property(PLAIN), Property(SINGLE, True)],
-        absent_new=frozenset({7}),
-    )
-    gone = ("merged_or_deleted", "unknown")
-    for variant, of_plain, of_single in (
-        ("paper", ("ended_inside", "obsolete"), ("replaced", "obsolete")),
-        ("revised", gone, gone),
-    ):
-        rows = world.updates(tmp_path / variant, variant=variant, dates="first_day")
-        found = {(row["property"], row["key"]): (row["rule"], row["label"]) for row in rows}
-        del found[999, "Q5"]
-        began = {(SINGLE, "Q8"): ("replaced_from", "new")}
-        assert found == {(PLAIN, "Q7"): of_plain, (SINGLE, "Q7"): of_single} | began
 
 
 STATEMENTS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 2), st.integers(0, 3)), max_size=14)
@@ -232,16 +213,3 @@ def test_ids_are_hashed_upper_cased_whatever_stands_beside_them():
     assert [statement_ids(pa.chunked_array([[each]]))[0] for each in ids] == wanted
     assert len(set(wanted)) == 4
     assert not len(statement_ids(pa.chunked_array([[]], pa.string())))
-
-
-PARTS = [st.integers(-(2**40), 2**40), *[st.integers(0, 127)] * 3, st.booleans()]
-TIMES = st.builds(Time, *PARTS, *[st.integers(-(2**50), 2**50)] * 3)
-
-
-@given(st.lists(st.none() | TIMES))
-def test_dates_come_back_as_they_were_packed(dates):
-    rows = [None if date is None else date._asdict() for date in dates]
-    times = pa.chunked_array([pa.array(rows, TIME)])
-    assert unpacked(pa.chunked_array([packed(times)])).equals(times)
-    part = packed(times).slice(1)
-    assert unpacked(pa.chunked_array([part])).to_pylist() == rows[1:]

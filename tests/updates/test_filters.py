@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from support.rows import rows
@@ -47,15 +46,6 @@ def test_of_several_dates_one_is_chosen_and_what_each_filter_dropped_is_counted(
     assert {(PLAIN, "rank"), (570, "snak")} <= counts.keys()
     reported = [tuple(row.values()) for row in rows(tmp_path / "report.parquet")]
     assert reported == [("old", PLAIN, "kept", 1), *(("new", *key, counts[key]) for key in sorted(counts))]
-
-
-@pytest.mark.parametrize("ids", ["bac", "cab"])
-def test_of_statements_of_one_date_the_preferred_one_is_the_latest_then_the_smallest_id(ids, tmp_path):
-    dated = [Fact(1, MEASURED, number, pit="2022", id=name) for number, name in enumerate(ids, 7)]
-    ranks = {"c": "preferred"}
-    facts = dated + [replace(f, s=2, id=f"2{f.id}", rank=ranks.get(f.id, "normal")) for f in dated]
-    filtered = World([], facts, CONSTRAINTS).filtered(tmp_path, "new")
-    assert {row["statement"] for row in filtered if row["dropped_by"] is None} == {"a", "2c"}
 
 
 def test_a_dump_without_any_item(tmp_path):

@@ -118,23 +118,11 @@ def test_the_past_of_klobs_templates_has_no_present(grammar: Grammar) -> None:
         ("In {subject} lies {object}", "{object} {subject}", THE, "", "In the {object} {subject} lies ____"),
     ],
 )
-def test_cloze(
-    grammar: Grammar, template: str, subject: str, usage: Usage, article: str, sentence: str
-) -> None:
+def test_cloze(grammar, template, subject, usage, article, sentence):
     assert cloze(template, subject, usage, grammar, article, BLANK) == sentence
 
 
-def test_a_date_begins_the_sentence(grammar: Grammar) -> None:
-    for text, wanted in (
-        ("The area of {subject} is {object}", "As of 2022, the area of the Rhine is ____"),
-        ("{subject} is ranked {object}", "As of 2022, the Rhine is ranked ____"),
-    ):
-        assert cloze(dated(text, "As of 2022, "), "Rhine", THE, grammar, "", BLANK) == wanted
-
-
-def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
-    tmp_path: Path, bundled: list[str], grammar: Grammar
-) -> None:
+def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(tmp_path, bundled, grammar):
     """SQL and Python make the same cloze of every bundled template."""
     texts = [*bundled, "The {subject} lies in the {object}"]
     for plural in (grammar.past(grammar.plural(text)) for text in texts):
@@ -167,9 +155,7 @@ def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
 @pytest.mark.parametrize("usage", [PLAIN, THE, LAKERS])
 @pytest.mark.parametrize("article", ["", "the"])
 @pytest.mark.parametrize("date", ["", "As of 2022, "])
-def test_prompts_are_worded_as_the_one_that_was_seen(
-    grammar: Grammar, usage: Usage, article: str, date: str
-) -> None:
+def test_prompts_are_worded_as_the_one_that_was_seen(grammar, usage, article, date):
     texts = ["The seat of {subject} is {object}", "{subject} is based in {object}", "{subject} has {object}"]
     made = [cloze(dated(text, date), "Foo", usage, grammar, article, BLANK) for text in texts]
     for seen in made[1:]:

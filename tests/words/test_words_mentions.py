@@ -61,9 +61,7 @@ sentences = st.lists(st.tuples(words, signs), min_size=1, max_size=8)
 
 
 @given(sentences, st.integers(0, 7), st.integers(1, 2), st.booleans())
-def test_as_a_comparison_word_by_word(
-    parts: list[tuple[str, tuple[str, str]]], first: int, length: int, shout: bool
-) -> None:
+def test_as_a_comparison_word_by_word(parts, first, length, shout):
     name = [word for word, _ in parts[first % len(parts) :][:length]]
     wanted = place = 0
     while place + len(name) <= len(parts):

@@ -140,16 +140,6 @@ def test_an_imported_workflow_builds_under_its_prefix(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"Snakefile", ".snakemake", "sub"}
 
 
-@pytest.mark.slow
-def test_the_workflow_is_found_where_deployment_tools_look(tmp_path):
-    plan = snakemake(
-        tmp_path, "--snakefile", str(ROOT / "workflow" / "Snakefile"), "--dry-run", "results/wfd_repl.parquet"
-    )
-    assert "rule publish:" in plan
-    catalog = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))
-    assert catalog["usage"]["software-stack-deployment"]["apptainer"] is True
-
-
 DEPLOYED = """
 configfile: "config/config.yaml"
 
@@ -176,5 +166,7 @@ def test_a_deployed_copy_has_the_configuration_and_the_targets_that_its_page_nam
     for file in changed["dumps"].values():
         (tmp_path / file).write_text("not read while the jobs are planned")
     assert "old.json.bz2" in snakemake(tmp_path, "--dry-run", "results/wfd_repl.parquet")
+    catalog = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))
+    assert catalog["usage"]["software-stack-deployment"]["apptainer"] is True
     keys = yaml.safe_load((ROOT / "config/config.schema.yaml").read_text(encoding="utf-8"))["properties"]
     assert {*re.findall(r"^\| `(\w+)`", page, re.MULTILINE)} <= {*keys}

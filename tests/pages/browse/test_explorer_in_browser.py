@@ -130,9 +130,7 @@ def test_statements_load_when_they_are_opened(browser: Browser, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", ["served", "files"])
-def test_hostile_labels_are_shown_as_text(
-    browser: Browser, hostile: Synthetic, hostile_files: Path, tmp_path: Path, kind: str
-) -> None:
+def test_hostile_labels_are_shown_as_text(browser, hostile, hostile_files, tmp_path, kind):
     with contextlib.ExitStack() as stack:
         if kind == "served":
             index = index_of(Build.of(hostile.pair), tmp_path / "index.sqlite")

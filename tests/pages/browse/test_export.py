@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 from browsing import Synthetic
 
 from factdrift.cli import main
@@ -50,9 +49,7 @@ def test_again_it_has_the_same_bytes(files: Path, made: Synthetic) -> None:
     assert {path.name: path.read_bytes() for path in files.iterdir()} == before
 
 
-def test_a_larger_build_is_for_the_server(
-    made: Synthetic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
-) -> None:
+def test_a_larger_build_is_for_the_server(made, tmp_path, monkeypatch, refused):
     monkeypatch.setattr(pages, "MOST", 59)
     said = refused("browse", "--pair", made.pair, "-o", tmp_path / "x")
     assert "60 updates; files are written for up to 59: use `factdrift browse`" in said

@@ -52,9 +52,7 @@ def plain_search(names: list[tuple[int, str, float]], text: str) -> list[int]:
 
 
 @given(data=st.data())
-def test_a_search_finds_what_a_plain_one_finds(
-    data: st.DataObject, opened: Index, names: list[tuple[int, str, float]]
-) -> None:
+def test_a_search_finds_what_a_plain_one_finds(data, opened, names):
     _, label, _ = data.draw(st.sampled_from(names))
     words = data.draw(st.lists(st.sampled_from(label.split()), min_size=1, max_size=3))
     cut = data.draw(st.integers(1, len(words[-1])))
@@ -149,9 +147,7 @@ def test_a_month_is_in_a_time_that_begins_or_ends_in_it() -> None:
             assert db.execute(query, values).fetchone() == (expected,)
 
 
-def test_the_index_is_made_again_when_tables_change(
-    build: Build, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_index_is_made_again_when_tables_change(build, tmp_path, capfd):
     results = tmp_path / "results"
     shutil.copytree(build.pair.parent, results)
     copy, path = Build.of(results / build.pair.name), tmp_path / "index.sqlite"

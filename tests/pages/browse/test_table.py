@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pytest
-from browser import Browser, program
+from browser import program
 from support.explorer import visiting
 
 from factdrift.cli import main
@@ -60,9 +60,7 @@ def test_months_and_objects_are_those_of_the_table(data: Any, build: Build, tmp_
 @pytest.mark.slow
 @pytest.mark.system
 @pytest.mark.skipif(program() is None, reason="no Chromium here (Debian: apt install chromium)")
-def test_what_is_filtered_can_be_copied(
-    browser: Browser, build: Build, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_filtered_can_be_copied(browser, build, built, tmp_path, monkeypatch):
     assert main(["browse", "--pair", str(build.pair), "-o", str(tmp_path / "x")]) == 0
     monkeypatch.chdir(built)
     address = f"{(tmp_path / 'x').resolve().as_uri()}/"

@@ -125,9 +125,7 @@ def test_how_536_replacements_become_502_rows(said: Said) -> None:
         ),
     ],
 )
-def test_what_is_not_there_is_answered_with_what_is(
-    said: Said, words: tuple[str, ...], sentence: str
-) -> None:
+def test_what_is_not_there_is_answered_with_what_is(said, words, sentence):
     status, text = said(*words)
     assert status == 1
     assert sentence in text

@@ -195,9 +195,7 @@ def test_a_dry_run_removes_nothing_that_an_interrupted_refresh_has_left(run: Run
         ("2026-09-07_2026-10-07/wikifactdiff.parquet", "is not the one in results/releases/2026-10-07"),
     ],
 )
-def test_a_release_whose_files_have_changed_is_no_ground_to_build_on(
-    series: Run, changed: str, message: str
-) -> None:
+def test_a_release_whose_files_have_changed_is_no_ground_to_build_on(series, changed, message):
     """Nor an interval that was made again."""
     Path("results", changed).write_bytes(b"")
     assert refresh() == 1
