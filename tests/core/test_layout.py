@@ -11,7 +11,7 @@ ROOMS = 24
 FLOORS = 7
 """The longest chain of rooms that import each other, in rooms."""
 CIRCLES = 0
-GLUE_WORDS = 2_726
+GLUE_WORDS = 2_692
 """What there is today, at most: both numbers may only fall."""
 
 
