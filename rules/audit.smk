@@ -1,4 +1,4 @@
-"""The audit: a sample of the datasets, checked against the dumps by code that shares nothing with the build's.
+"""The audit: a sample of the datasets, checked against the dumps by code of its own.
 
 Inputs: both dumps, wikifactdiff.parquet, wfd_repl.parquet, manifest.json and, if they have been built, TempRIPPLE,
 KLoB, and the stream with its questions.

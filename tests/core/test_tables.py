@@ -9,6 +9,7 @@ import pytest
 
 from factdrift.core.columns import schema_of, struct_of
 from factdrift.core.errors import InputError
+from factdrift.core.files import read_yaml
 from factdrift.core.tables import database, register_stream, rows_of, sql, write_parquet, write_query
 
 
@@ -91,3 +92,26 @@ def test_columns_are_said_in_words() -> None:
     assert found == pa.schema([*wanted, ("ids", texts), ("id", pa.string()), ("label", pa.string())])
     with pytest.raises(ValueError, match="strin"):
         schema_of("id: strin")
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        (
+            "a: &a {k: 1}\nx: {b: &b {<<: *a, k: 2}}\nc: {<<: *b}",
+            {"a": {"k": 1}, "x": {"b": {"k": 2}}, "c": {"k": 2}},
+        ),
+        ("{1: x, '1': y}", {1: "x", "1": "y"}),
+        ("a: {b: 1, b: 2}", "a key is there twice: 'b'"),
+        ("yes: 1\non: 2", "a key is there twice: True"),
+        ("x: !!map [a]", "expected a mapping node"),
+        ("2021-02-30: 1", "day is out of range"),
+    ],
+)
+def test_a_key_of_a_yaml_file_is_there_once(text, content, tmp_path):
+    (tmp_path / "a.yaml").write_text(text)
+    if isinstance(content, dict):
+        assert read_yaml(tmp_path / "a.yaml") == content
+    else:
+        with pytest.raises(InputError, match=content):
+            read_yaml(tmp_path / "a.yaml")

@@ -38,16 +38,17 @@ def _differences(path: Path, pair: Path, again: Path) -> Iterator[Fault]:
     if (path / "replay").is_dir():
         options |= {"answers": pair / "verbalize/answers.parquet", "store": results / "fetched/chat"}
     products = [source for source in sources if source.is_file()]
-    program = Path(sys.executable).with_name("factdrift")
     # A process of its own: no module of the audit imports what writes folders.
+    program = [sys.executable, "-c", "import sys, factdrift.cli as cli; sys.exit(cli.run())"]
+    flags = (f"--{key}={value}" for key, value in options.items())
     process = subprocess.run(
-        [program, "publish", "folders", *products, *(f"--{key}={value}" for key, value in options.items())],
+        [*program, "publish", "folders", *products, *flags],
         capture_output=True,
         check=False,
         encoding="utf-8",
     )
     if process.returncode:
-        raise InputError(process.stderr.strip().rpartition("\n")[2])
+        raise InputError(process.stderr.strip().rpartition("\n")[2] or f"status {process.returncode}")
     due = again / path.name
     files = {file.relative_to(root) for root in (path, due) for file in root.rglob("*") if file.is_file()}
     for name in sorted(files):

@@ -40,7 +40,7 @@ def full(error: BaseException) -> str:
     match = re.search(r'Could not write file \\*"(.*?)\\*"', str(error))
     named = match[1] if match else getattr(error, "filename2", None) or getattr(error, "filename", None)
     if not named and isinstance(error, OSError) and error.errno:
-        return f"what this command prints cannot be written ({error.strerror})"
+        return f"a file, or what this command prints, cannot be written ({error.strerror}); make room"
     if not named or "max_temp_directory_size" in str(error):
         named = tempfile.gettempdir()
     path = Path(named).resolve()

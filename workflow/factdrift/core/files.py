@@ -86,11 +86,12 @@ def json_lines(path: Path, example: str) -> Iterator[tuple[str, dict[str, Any]]]
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these pairs. Raises ValueError if a key is there twice."""
-    names = [name for name, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
+    made, known = dict(pairs), set[str]()
+    for name, _ in pairs if len(made) < len(pairs) else ():
+        if name in known:
             raise ValueError(f"a key is there twice: {name!r}")
-    return dict(pairs)
+        known.add(name)
+    return made
 
 
 def no_number(name: str) -> None:
@@ -110,10 +111,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
     # libyaml where PyYAML has it: a run begins with the schema.
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            once([(key.value, None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
-            return super().construct_mapping(node, deep)
+        def flatten_mapping(self, node: Any) -> None:
+            if node not in checked:  # once, before the keys of others (`<<`) are merged into it
+                checked.append(node)
+                keys = (key for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+                once([(self.construct_object(key), None) for key in keys if key.value != "<<"])
+            super().flatten_mapping(node)
 
+    checked: list[Any] = []
     try:
         content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
     except (yaml.YAMLError, ValueError) as error:

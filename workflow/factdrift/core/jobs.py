@@ -392,7 +392,7 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
         kinds = {f".{kind.lower()}" for kind in field.flag.metavar.split("|")}
         if field.part == "output" and _WRITTEN.issuperset(kinds):
             for path in _paths_of(values[field.name]):
-                if path.suffix in _WRITTEN - kinds:
+                if path.suffix.lower() in _WRITTEN - kinds:
                     shown = " or ".join(sorted(kinds))
                     raise InputError(f"{field.option}: {path}: name a file that ends with {shown}")
     paths = {

@@ -76,13 +76,13 @@ def _of_path(error: Exception, paths: Sequence[Input]) -> str | None:
 def _of_system(error: Exception) -> str | None:
     """The file with which the system cannot do what the command needs."""
     words = str(error).partition("\n")[0]
-    if isinstance(error, OSError) and error.errno and isinstance(error.filename, str):
+    missing = isinstance(error, FileNotFoundError)  # a program, or a file of this package
+    if isinstance(error, OSError) and error.errno and not missing and isinstance(error.filename, str):
         # An unfinished file under its final name.
         path = re.sub(r"\.([^/]+)\.factdrift-[^/]+\.part$", r"\1", error.filename)
         fault = "is no folder, and one is needed" if error.errno == errno.EEXIST else error.strerror
         words = f"{path}: {fault}"
-    elif not (isinstance(error, OSError) and error.errno) and "Permission denied" not in words:
-        # Those of the system have no name where the current folder is gone; libraries write the name.
+    elif "Permission denied" not in words:  # of a library, which names the file
         return None
     return f"{words}; name another place, or change its permissions"
 

@@ -18,6 +18,7 @@ from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
 from factdrift.core.errors import InputError, Unsupported
+from factdrift.core.exhausted import is_exhausted, is_full
 from factdrift.core.files import stamp
 from factdrift.models.bundled.shipped import bundled_folder
 from factdrift.models.devices import free_bytes
@@ -58,6 +59,8 @@ CODE = (
     "if you trust it, allow it with --config edit='{trust_remote_code: true}', or --trust-remote-code on a "
     "command of factdrift"
 )
+READ = (".bin", ".gguf", ".jinja", ".json", ".model", ".py", ".safetensors", ".txt")
+"""Endings of files that say what a model is; others may lie beside them."""
 FOLDER = Path("results/models")
 """The folder of the bundled models of a build."""
 
@@ -82,10 +85,10 @@ def load(
     name = ALIASES.get(name, name)
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     check_listed(config, name)  # before weights are fetched
-    read = [stamp(path) for path in model_files(source)]
+    read = [stamp(path) for path in model_files(source) if path.suffix in READ]
     made = with_weights(source, config, tokenizer, device, dtype, revision, trust_remote_code)
     digest = digest_of(source, revision, (source, revision), trust_remote_code)
-    if read != [stamp(path) for path in model_files(source)]:
+    if read != [stamp(path) for path in model_files(source) if path.suffix in READ]:
         raise InputError(f"models: {name}: its files have changed while it was read; run the command again")
     return replace(made, name=name, digest=digest)
 
@@ -337,9 +340,11 @@ def reading(what: str, remedy: str = REMEDY) -> Iterator[None]:
     """Raises InputError about `what` instead of the errors of other packages for its files."""
     try:
         yield
-    except InputError:
+    except (InputError, MemoryError):
         raise
     except Exception as error:  # any of a dozen of transformers, tokenizers, safetensors, torch and peft
+        if is_exhausted(error) or is_full(error):
+            raise
         reason = " ".join(str(error).split())[:SAID]
         why = f"cannot be loaded ({type(error).__name__}: {reason}); {remedy}"
         if "trust_remote_code" in str(error):

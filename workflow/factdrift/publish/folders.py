@@ -66,6 +66,13 @@ def write_folders(inputs: Inputs, output: Path) -> dict[str, int]:
     build = read_manifest(inputs.manifest)
     if lacking := sorted({"configuration", "dates", "rows", "sample", "versions"} - set(build)):
         raise InputError(f"{inputs.manifest}: has no {lacking[0]}; name the manifest.json of the build")
+    for name, number in rows.items():
+        listed = [size for table, size in build["rows"].items() if Path(table).name == name]
+        if listed and number not in listed:
+            raise InputError(
+                f"{sources[name]}: has {number:,} rows, {inputs.manifest} lists {listed[0]:,}; name "
+                "the manifest of its build"
+            )
     asked = [dataset for dataset in known() if not sources.keys().isdisjoint(dataset.needed)]
     if not asked:
         raise InputError(

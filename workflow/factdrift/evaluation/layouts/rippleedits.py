@@ -203,8 +203,8 @@ def _subject(record: Record, prompt: str) -> str:
     name = " ".join(words[len(words) - least : -1]).removeprefix("of ") if least else ""
     matches = (pattern.fullmatch(prompt) for pattern in _SUBJECTS)
     name = name or next((match[1] for match in matches if match), "")
-    subject: str = record.get("factdrift", {}).get("subject", name)
-    if not subject:
+    subject = record.get("factdrift", {}).get("subject", name)
+    if not (subject and isinstance(subject, str)):
         raise InputError(f"{prompt!r} does not show its subject; write it as `The ... of SUBJECT is`")
     return subject
 

@@ -88,7 +88,7 @@ class MethodRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     edits: Literal["trained", "values", "states", "all", "named", "output", ""] = ""
     """What it edits of a block: one matrix, `ModelSpec.trained`, by training it; what the down projection
     puts out for a key (`values`); a hidden state, by the down projections of some blocks (`states`); all
-    matrices of the MLP; those that its hyper-parameters name; what a module puts out (`output`); others."""
+    matrices of the MLP; those that its hyper-parameters name; what a module puts out (`output`)."""
     adapter: str = ""
     """The names of the matrices that it changes, if changes are trained beside them, also quantized ones."""
     whole: bool = False

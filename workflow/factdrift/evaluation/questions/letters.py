@@ -70,7 +70,8 @@ _NAMED = _pattern(
 )
 """A letter, or several that are named together, each perhaps with the text of its option."""
 _NO_LETTER = _pattern(
-    r"[^\S\n]+(?!\w+:|«because since as is seems looks fits and or but with for in here not rather over due"
+    r"[^\S\n]+(?!«explanation reason reasoning justification rationale»:"
+    r"|«because since as is seems looks fits and or but with for in here not rather over due"
     r" given ist est»)\w"
 )
 """A word behind an article or a pronoun: what A or I is before it."""

@@ -68,7 +68,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
     table = csv.DictReader(utf8_lines(path), strict=True)
     try:
         names = table.fieldnames or ()
-        if twice := [name for name in names if names.count(name) > 1]:
+        if twice := [name for name in names if name and names.count(name) > 1]:
             raise InputError(f"{path}, line 1: `{twice[0]}` is there twice; give each column once")
         for cells in table:
             where = f"{path}, line {table.line_num}"

@@ -273,5 +273,5 @@ def audit(build: Build, _: duckdb.DuckDBPyConnection) -> Parts:
         rows = [[row[name] for name in ("row", "kind", "reason")] for row in failed[:MOST_FAILURES]]
         source = build.source(findings, "audit.parquet")
         blocks.append(table("Failures", "row; kind; reason", rows, source, note))
-    lead = "A sample of the rows, checked against the dumps by code that shares nothing with the build's."
+    lead = "A sample of the rows, checked against the dumps by code of its own."
     return lead, blocks

@@ -30,7 +30,9 @@ def read_rows(paths: Iterable[Path], columns: str, use: Callable[[Row], T]) -> l
                 if len(row) != len(columns.split()) or None in row.values():
                     raise ValueError("has another number of cells than the header")
                 made.append(use(row))
-            except (ValueError, LookupError) as error:
+            except LookupError as error:
+                raise InputError(f"{path}, line {lines.line_num}: {error} is unknown; correct it") from error
+            except ValueError as error:
                 raise InputError(f"{path}, line {lines.line_num}: {error}; correct it") from error
     return made
 

@@ -148,6 +148,8 @@ class _Reader:
         points = self._dates(POINT_IN_TIME, row["pit"])
         others = self._other_qualifiers(row["qualifiers"])
         rank = row["rank"] or "normal"
+        if rank not in ("preferred", "normal", "deprecated"):
+            raise ValueError(f"the rank {rank!r} is none of preferred, normal and deprecated")
         begins = _firsts(starts) or _firsts(points)
         qualifiers = [Qualifier(date, ALWAYS) for date in starts]
         for end in ends:
