@@ -198,9 +198,15 @@ def test_the_program_ends_after_all_is_written_and_tidied(last, status, result, 
     ("before", "after", "status", "printed", "message"),
     [
         ("", ">&-", 0, "", ""),
-        ("", ">/dev/full", 1, "", "factdrift: what this command prints cannot be written (No space left on"),
+        (
+            "",
+            ">/dev/full",
+            1,
+            "",
+            "factdrift: a file, or what this command prints, cannot be written (No space left on",
+        ),
         ("PYTHONIOENCODING=ascii", "", 0, "\\u2192\n", ""),
-        ("mkdir x; cd x; rmdir ../x;", "", 1, "", "factdrift: [Errno 2] No such file or directory; "),
+        ("mkdir x; cd x; rmdir ../x;", "", 1, "", "factdrift: the current folder is gone; "),
     ],
 )
 @pytest.mark.usefixtures("here")

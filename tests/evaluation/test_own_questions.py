@@ -74,7 +74,7 @@ def test_a_fact_of_several_lines_is_one_edit_and_lines_without_are_named(tmp_pat
 
 
 def test_empty_columns_of_a_csv_are_none(tmp_path):
-    assert len(read(MINE, lines(tmp_path, "question,accepted,,", "Who?,A,,", name="mine.csv"))) == 1
+    assert len(read(MINE, lines(tmp_path, "question,accepted,,", "Who?,A,,", name="mine.csv")).questions) == 1
 
 
 def test_a_csv_says_the_same_as_json_lines(tmp_path):

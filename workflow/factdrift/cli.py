@@ -285,8 +285,10 @@ def main(arguments: list[str] | None = None) -> int:
     job, ended = None, False
     try:
         exhausted.warn_of_limit()
-        if not os.access(".", os.R_OK | os.X_OK):
-            raise InputError("the current folder is gone, or may not be read; change to another one")
+        try:
+            Path.cwd()
+        except FileNotFoundError:
+            raise InputError("the current folder is gone; change to another one") from None
         words = sys.argv[1:] if arguments is None else arguments
         if words == ["--version"]:
             print(f"factdrift {factdrift.__version__}")

@@ -76,7 +76,8 @@ def _of_path(error: Exception, paths: Sequence[Input]) -> str | None:
 def _of_system(error: Exception) -> str | None:
     """The file with which the system cannot do what the command needs."""
     words = str(error).partition("\n")[0]
-    missing = isinstance(error, FileNotFoundError)  # a program, or a file of this package
+    # A program, or a file of this package; a folder may have been removed meanwhile.
+    missing = isinstance(error, FileNotFoundError) and Path(error.filename or ".").parent.is_dir()
     if isinstance(error, OSError) and error.errno and not missing and isinstance(error.filename, str):
         # An unfinished file under its final name.
         path = re.sub(r"\.([^/]+)\.factdrift-[^/]+\.part$", r"\1", error.filename)

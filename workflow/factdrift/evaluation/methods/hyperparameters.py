@@ -20,7 +20,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,18 +91,12 @@ class Hyper(Mapping[str, Any]):
         """Method, values, and digests of the user's code and of an encoder; the same text for the same."""
         own = {"own code": self.own.code} if self.own else {}
         if self.own is None and self.settings.get("index") == "dense":  # RAG's
-            own["encoder's files"] = _files_of(self.settings["encoder"])
+            own["encoder's files"] = sha256_of_all(model_files(self.settings["encoder"]))
         return json.dumps({"method": self.method, **own, **self.settings}, sort_keys=True)
 
     def digest(self) -> str:
         """SHA-256 of `json()`, in hexadecimal digits."""
         return hashlib.sha256(self.json().encode()).hexdigest()
-
-
-@cache
-def _files_of(encoder: str) -> str:
-    """SHA-256 of the files of an encoder that is a folder; of a name on a hub those of nothing."""
-    return sha256_of_all(model_files(encoder))
 
 
 def read_hyper(

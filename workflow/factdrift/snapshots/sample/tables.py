@@ -47,6 +47,7 @@ TRANSLATION_COLUMNS = "id language label description source"
 PROPERTY_COLUMNS = (
     "id label description aliases datatype types constraints separators inverses examples source"
 )
+RANKS = ("normal", "preferred", "deprecated", "current", "latest")
 
 CONSTRAINTS = {"single-value": 19474404, "single-best-value": 52060874, "symmetric": 21510862}
 
@@ -148,8 +149,8 @@ class _Reader:
         points = self._dates(POINT_IN_TIME, row["pit"])
         others = self._other_qualifiers(row["qualifiers"])
         rank = row["rank"] or "normal"
-        if rank not in ("preferred", "normal", "deprecated"):
-            raise ValueError(f"the rank {rank!r} is none of preferred, normal and deprecated")
+        if rank not in RANKS:
+            raise ValueError(f"the rank {rank!r} is none of {', '.join(RANKS)}")
         begins = _firsts(starts) or _firsts(points)
         qualifiers = [Qualifier(date, ALWAYS) for date in starts]
         for end in ends:
