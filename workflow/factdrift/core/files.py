@@ -120,7 +120,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
     checked: list[Any] = []
     try:
-        content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
+        content: dict[str, Any] = Loader(path.read_text(encoding="utf-8")).get_single_data()
     except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"{path}: {error}; correct it, or name another file") from None
     return content

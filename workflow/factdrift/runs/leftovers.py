@@ -191,7 +191,7 @@ def clean() -> Iterator[str]:
             removed += _remove(log) + _remove(log.with_suffix(".tsv"))
         if output.name.startswith("wikidata.json"):
             dumps.add(output)
-        elif output.is_file() and abs(output.stat().st_mtime - ended) > CLOCK:
+        elif output.is_file() and abs(output.stat().st_mtime - ended) > 0.01:  # both are its time of change
             others.append(output)
         elif not _stays(output):
             removed += sum(map(_remove, _of_folder(output) if output.is_dir() else [output]))

@@ -33,7 +33,7 @@ from factdrift.streams.timelines import (
     verdict,
 )
 from factdrift.wikidata.filters import dropped_as
-from factdrift.wikidata.time import iso_day, pack_date
+from factdrift.wikidata.time import iso_day, pack
 
 KNOWN = schema_of(
     *TIMELINES,
@@ -186,8 +186,21 @@ def _uncovered(first: int, last: int, spans: Iterable[tuple[int, int]]) -> bool:
         if high >= last:
             return False
         if high >= first:
-            first = pack_date(datetime.date.fromordinal(day_number(high) + 1))
+            first = _day_after(high)
     return first <= last
+
+
+def _day_after(packed: int) -> int:
+    """The day after another one, also before the year 1, where dates of Python end."""
+    number = day_number(packed) + 1
+    cycles = max(-((number - 1) // _CYCLE), 0)
+    day = datetime.date.fromordinal(number + cycles * _CYCLE)
+    year = day.year - 400 * cycles
+    return pack(year - (year < 1), day.month, day.day)
+
+
+_CYCLE = 146_097
+"""Days of 400 years, after which the calendar is the same again."""
 
 
 def _change(holding: Holding) -> Days | None:
