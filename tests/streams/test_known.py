@@ -18,6 +18,7 @@ from support.examples import examples
 
 from factdrift.streams.known import _uncovered
 from factdrift.streams.timelines import Span, StatementInDump
+from factdrift.wikidata.time import pack
 
 from .definitions import Dating, Group, Timelines
 from .drawn import DATES, Drawn, Row
@@ -193,8 +194,14 @@ PLACE = st.integers(1, 12)
 @settings(max_examples=examples(200))
 @given(st.lists(st.tuples(PLACE, PLACE), max_size=4), PLACE, PLACE)
 def test_a_day_is_uncovered_if_no_span_has_it(spans: list[tuple[int, int]], first: int, last: int) -> None:
-    days = 20_200_225 + np.r_[1:5, 77:85]  # to 29 February, and March
+    days = 20_200_225 + np.r_[1:5, 76:84]  # to 29 February, and March
     held = [(int(days[low - 1]), int(days[max(low, high) - 1])) for low, high in spans]
     covered = {day for low, high in spans for day in range(low, max(low, high) + 1)}
     expected = bool({*range(first, last + 1)} - covered) if first <= last else False
     assert _uncovered(int(days[first - 1]), int(days[last - 1]), held) == expected
+
+
+def test_the_next_day_before_the_year_1() -> None:
+    last, first = pack(-44, 3, 31), pack(-44, 4, 1)
+    assert not _uncovered(last, first, [(last, last), (first, first)])
+    assert _uncovered(last, pack(1, 1, 1), [(last, last), (pack(-1, 12, 31), pack(1, 1, 1))])

@@ -191,7 +191,7 @@ def _uncovered(first: int, last: int, spans: Iterable[tuple[int, int]]) -> bool:
 
 
 def _day_after(packed: int) -> int:
-    """The day after another one, also before the year 1, where dates of Python end."""
+    """The next day, also before the year 1, where dates of Python end."""
     number = day_number(packed) + 1
     cycles = max(-((number - 1) // _CYCLE), 0)
     day = datetime.date.fromordinal(number + cycles * _CYCLE)
