@@ -65,7 +65,12 @@ def _of_path(error: Exception, paths: Sequence[Input]) -> str | None:
         if missing := next((source for source in named if not source.path.exists()), None):
             return f"{missing.option}: {no_file(missing.path)}"
         if isinstance(error, FileNotFoundError | NotADirectoryError):
-            return None
+            inside = next((source for source in named if source.path.is_dir() and error.filename), None)
+            return (
+                f"{inside} has no {Path(error.filename).name}; name the folder that has it"
+                if inside
+                else None
+            )
     if isinstance(error, FileExistsError):
         return next((f"{source} is a file; give a folder" for source in named if source.path.is_file()), None)
     if _NO_MATCH in text or _IS_FOLDER.search(text):
