@@ -316,16 +316,8 @@ def _cut(name: str) -> Callable[[Path], object]:
         (_text("README.md", "| obsolete | ", "| obsolete | 1"), True, "README.md is not what"),
         (_text("README.md", "| ReplaceObject | ", "| ReplaceObject | 1"), True, "README.md is not what"),
         (_text("README.md", " dated facts", "0 dated facts"), True, "README.md is not what"),
-        (
-            _text("croissant.json", '"column": "scenario"', '"column": "split"'),
-            True,
-            "croissant.json is not what",
-        ),
-        (
-            _text("croissant.json", '"repeated": true', '"repeated": false'),
-            True,
-            "croissant.json is not what",
-        ),
+        (_text("croissant.json", '"column": "scenario"', '"column": "split"'), True, "croissant.json is"),
+        (_text("croissant.json", '"repeated": true', '"repeated": false'), True, "croissant.json is not"),
         (_text("README.md", "path: updates.parquet", "path: update.parquet"), True, "README.md is not what"),
         (_text("croissant.json", "2023", "2024"), True, "croissant.json is not what"),
         (_text("croissant.json", " rows; ", "0 rows; "), True, "croissant.json is not what"),

@@ -5,7 +5,6 @@ the dumps. Days are packed (YYYYMMDD); dumps are named by their dates (2021-01-0
 """
 
 import contextlib
-import datetime
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +32,7 @@ from factdrift.streams.timelines import (
     verdict,
 )
 from factdrift.wikidata.filters import dropped_as
-from factdrift.wikidata.time import iso_day, pack
+from factdrift.wikidata.time import iso_day
 
 KNOWN = schema_of(
     *TIMELINES,
@@ -180,27 +179,12 @@ def _contradicted(number: int, before: Tenure, later: World) -> bool:
 
 def _uncovered(first: int, last: int, spans: Iterable[tuple[int, int]]) -> bool:
     """Whether a day of a time lies in none of the spans."""
-    for low, high in sorted(spans):
-        if low > first:
+    begin, end = day_number(first), day_number(last)  # counted, since a month has an end
+    for low, high in sorted((day_number(low), day_number(high)) for low, high in spans):
+        if low > begin:
             break
-        if high >= last:
-            return False
-        if high >= first:
-            first = _day_after(high)
-    return first <= last
-
-
-def _day_after(packed: int) -> int:
-    """The next day, also before the year 1, where dates of Python end."""
-    number = day_number(packed) + 1
-    cycles = max(-((number - 1) // _CYCLE), 0)
-    day = datetime.date.fromordinal(number + cycles * _CYCLE)
-    year = day.year - 400 * cycles
-    return pack(year - (year < 1), day.month, day.day)
-
-
-_CYCLE = 146_097
-"""Days of 400 years, after which the calendar is the same again."""
+        begin = max(begin, high + 1)
+    return begin <= end
 
 
 def _change(holding: Holding) -> Days | None:
