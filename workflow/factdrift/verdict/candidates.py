@@ -103,7 +103,9 @@ class Candidates:
             token = tokens[position]
             capital = position not in taken and (token.is_capital or token.kind == "alone")
             honour = self.cues.has("suffix", token.key) or _HONOUR.fullmatch(token.text)
-            capital &= not (position - 1 in taken and honour)  # X MP
+            apposed = [token.text for token in tokens[position - 1 : position + 2 : 2]] == [",", ","]
+            behind = position - 1 - apposed
+            capital &= not (behind in taken and honour)  # X MP; X, MP
             alone = not (position + 1 < len(tokens) and tokens[position + 1].is_capital)
             if token.kind == "initials" and alone and position and tokens[position - 1].text == ",":
                 return False  # X, S.C., M.P.
@@ -245,7 +247,9 @@ class Candidates:
             while number and position < len(tokens) and self._number(tokens[position].key) != key:
                 token = tokens[position]
                 initial = token.is_capital and len(token.key) == 1 and self._names.own(name.keys, name.kind)
-                if not (initial or token.text in signs or self.cues.has("article", token.key)):
+                apposed = tokens[position - 1].text == "," and "," not in name.name  # under X, the Y
+                article = self.cues.has("article", token.key) and not apposed
+                if not (initial or token.text in signs or article):
                     break
                 position += 1
             if position >= len(tokens):

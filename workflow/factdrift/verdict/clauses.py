@@ -189,7 +189,8 @@ def _read_topics(reading: Reading) -> None:
         says |= reading.is_a(reading.lead(name), "present") and any(reading.is_a(at, "thing") for at in words)
         says |= bool(reading.words.valued("office", [reading.key(at) for at in words]))
         says |= any(unknown.start in clause for unknown in reading.unknown)
-        if says or (years and fits[name] > -2):
+        now = fits[name] and reading.has_cue("now", clause.start, clause.stop)
+        if (says and not now) or (years and fits[name] > -2):
             other.add(name)
     if years and set(fits.values()) == {-1} and "and" in reading.keys(min(fits).end, max(fits).start):
         fits[max(fits)] = 0  # it applied on X and became a member on Y
@@ -262,7 +263,7 @@ def read_attempts(reading: Reading) -> None:
         apart = who is not None and reading.is_a(who.end + 1, "when", "conjunction")  # X, where he may live
         if apart or (who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast"))):
             who = None
-        reading.assign(who, Role.DENIED, HOLDS)
+        reading.assign(who, Role.DENIED, CLAIMED)
         before = [name for name in reading.mentions if name.start >= cue.end]
         if who and before and reading.has_cue("took_over", cue.end, before[0].start):
             reading.assign(before[0], Role.NOW, (Role.BEFORE,))  # X is expected to succeed Y
@@ -358,7 +359,10 @@ def read_conditions(reading: Reading) -> None:
         named |= reading.is_a(at + 1, "pronoun")  # X, if he wins
         named |= not {"has", "have", "went", "did"}.isdisjoint(reading.keys(at, inside.stop))
         both = len({mention.name for mention in reading.mentions}) > 1  # if so X, if not Y
-        both &= any(reading.is_a(other, "if") for other in range(inside.stop, len(tokens)))
+        both &= any(
+            reading.is_a(other, "if") or reading.key(other) in _ELSE
+            for other in range(inside.stop, len(tokens))
+        )
         open_ = any(reading.is_a(other, "modal") for other in range(len(tokens)) if other not in inside)
         unreal = open_ and any(key in ("had", "hatte") for key in reading.keys(at, inside.stop))
         for mention in reading.mentions:
@@ -370,6 +374,9 @@ def read_conditions(reading: Reading) -> None:
             if mention.start in inside or both or (not apart and (open_ or named)):
                 role = Role.DENIED if unreal else Role.OPEN
                 reading.assign(mention, role, (*CLAIMED, Role.BEFORE))
+
+
+_ELSE = ("otherwise", "else", "sonst", "ansonsten")
 
 
 def asked_events(reading: Reading) -> set[str]:

@@ -44,7 +44,9 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
         return "both", f"{first.name!r} is asserted, and {also[0].name!r}, too"
     rival = None if several else _rival(reading, claimed, right, of_values)
     asks_which = any(
-        reading.is_a(cue.end, "who") or reading.key(cue.end) in _WHAT for cue in reading.of("refused")
+        reading.is_a(at, "who") or reading.key(at) in _WHAT
+        for cue in reading.of("refused")
+        for at in range(cue.end, cue.end + 5)
     )
     if rival is not None and asks_which:
         return "refused", "it says that it does not know which of several it is"

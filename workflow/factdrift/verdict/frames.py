@@ -51,8 +51,7 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
             if mention.person and number < _MOST and (holder := _body(reading, mention)):
                 reading.doubts.setdefault(mention.start, f"is said to hold an office of {holder}")
             continue
-        object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
-        body = reading.is_a(mention.end, "leads") and any(name.start == object_ for name in reading.unknown)
+        body = _has_another(reading, mention)
         body |= mention.person and "direction" in asked_events(reading) and bool(_body(reading, mention))
         if body or not ((acts or mention.value) and mention.start in sure):
             reason = _doubt(reading, mention) if number < _MOST else "is one of very many"
@@ -75,9 +74,7 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return f"is said to hold an office of {body}"
     if _ADDRESS.fullmatch(mention.name):
         return ""
-    object_ = mention.end + 1 + reading.is_a(mention.end + 1, "article")
-    other = "ownership" in asked_events(reading) and reading.is_a(mention.end, "leads")
-    other &= any(name.start == object_ for name in reading.unknown)
+    other = "ownership" in asked_events(reading) and _has_another(reading, mention)
     if other and not any(token.is_capital and token.key in reading.asked for token in reading.tokens):
         return "is said to have it of something else"
     parts = (
@@ -101,6 +98,14 @@ def _doubt(reading: Reading, mention: Mention) -> str:
     if odd and not (len(odd) == 1 and _is_detailed(reading, odd[0], mention)):
         return f"is named with {reading.key(odd[0])!r}, which is not known to assert it"
     return ""
+
+
+def _has_another(reading: Reading, mention: Mention) -> bool:
+    """Whether a verb says that somebody has something that is not asked about: `X also owns Z`."""
+    verb = mention.end + (reading.key(mention.end) in ("also", "auch"))
+    object_ = verb + 1 + reading.is_a(verb + 1, "article")
+    starts = {name.start for name in reading.unknown}
+    return reading.is_a(verb, "leads") and bool(starts & {object_, object_ + 1})
 
 
 def _is_detailed(reading: Reading, odd: int, mention: Mention) -> bool:
@@ -338,6 +343,7 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     the_only = key == "only" and reading.is_a(at - 1, "article")
     own = key in reading.asked or the_only or reading.is_a(at, "deputy", "modal")
     company = reading.key(at - 2) in ("with", "mit") and not mention.person  # he lives with his wife in X
+    company |= reading.key(lead) == "as" and any(is_core(reading, of) for of in range(at, lead))
     if reading.is_a(at, "kin") and at < mention.start and (company or takes_office(reading, mention)):
         return True  # his eldest son X acceded to the throne
     if reading.is_a(at, "foreign") and not own:

@@ -90,6 +90,10 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         if reading.sign(at) == "," and reading.is_a(at + 1, "who"):  # Y, quien fue jugador
             until = at
             break
+    for name in mentions:
+        comma = reading.end(name.end, ",")
+        joined = name.kind == ACCEPTED and reading.role(name) == Role.NOW and reading.is_a(comma + 1, "when")
+        until = min(until, comma) if joined else until  # X desde 2025, cuando fue elegido
     doubts = cues.only_names and any(reading.is_a(at, "doubt") for at in {*range(until)} - read)
     loops = repeats(keys_of(text)) == 0 and not candidates.mentions(tokens(text), text)
     if reason := _says_nothing(reading, mentions, keys_of(case.question)) or _LOOP * loops:
@@ -211,10 +215,12 @@ def _says_core(reading: Reading, later: Judged) -> bool:
 def _introduces(reading: Reading) -> bool:
     """Whether a sentence without a candidate only says what the question's subject is: `X is a republic`."""
     for at, token in enumerate(reading.tokens):
-        is_a = reading.is_a(at + 1, "present") and reading.is_a(at + 2, "indefinite")
+        verb = at + 1 + (reading.sign(at + 1) == ".")
+        is_a = reading.is_a(verb, "present") and reading.is_a(verb + 1, "indefinite")
         elected = reading.is_a(at + 1, "present") and reading.is_a(at + 2, "chosen") and is_core(reading, at)
-        if elected or (is_a and token.is_capital and token.key in reading.asked):
-            return not reading.mentions
+        subject = token.key in reading.asked or reading.is_a(at, "suffix")
+        if elected or (is_a and token.is_capital and subject):
+            return all(reading.is_a(reading.lead(name), "by") for name in reading.mentions)
     return False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
+from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.reading import HOLDS, STOPS_BUT_PARENTHESES, Reading, Role
 
 _AFTER = ("after", "following", "nach", "nachdem")
@@ -146,6 +147,10 @@ def _handed(reading: Reading, cue: Cue, first: Mention | None, then: Mention | N
         reading.assign(then, Role.BEFORE)  # before 2001, X; than the year before (X)
         return None
     if keys == ["before"]:
+        moved = first is not None and reading.role(first) == Role.NOW
+        event = then is not None and then.kind == UNKNOWN and reading.has("article", cue.end, then.start)
+        if moved and event:
+            return None  # he moved from X to Y before the World Cup
         near = 4
     elif len(keys) == 1 and (keys[0] in _AFTER or reading.is_a(cue.start, "departs")):
         comma = then is None or "," in reading.keys(cue.end, then.start)

@@ -94,6 +94,13 @@ def _read_former_list(reading: Reading) -> None:
         if alone and not any(name.start < colon for name in reading.mentions):
             for name in reading.mentions:
                 reading.assign(name, Role.BEFORE, HOLDS)  # Former presidents: X, Y
+        if cue.start and colon - cue.end < 3 and reading.sign(cue.start - 1) == ",":
+            end = reading.end(colon + 1, ":")
+            commas = [at for at in range(colon, end) if reading.sign(at) == ","]
+            end = commas[-1] if commas and end < len(reading.tokens) else end
+            for name in reading.mentions:  # Seat: X, Former seats: Y, Z, Founder: W
+                inside = colon < name.start < end and not reading.has_cue("now", colon, name.start)
+                reading.assign(name if inside else None, Role.BEFORE, HOLDS)
     for first, second in pairwise(reading.named()):
         led = any(cue.end <= first.start for cue in reading.of("former", "took_over"))
         joined = any(cue.start in range(first.end, second.start) for cue in reading.of("and", "or"))
@@ -216,6 +223,8 @@ def _is_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
 def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
     """Whether somebody else is the one that is spoken of."""
     first = reading.key(cue.start)
+    if first in reading.asked and len(cue.span) == 1:  # under which licence
+        return False
     if first in ("than", "with", "mit") and mention.value:  # more than 20
         return False
     if first in ("with", "mit") and not mention.person and len(cue.span) == 1:  # he landed with the Rockets

@@ -93,7 +93,7 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     if len(cue.span) == 1 and reading.is_a(cue.start - 1, "indefinite"):
         return  # a retired teacher
     month = reading.key(cue.end) in reading.words.values["month"]
-    dated = month or reading.key(cue.end)[:1].isdigit()
+    dated = month or reading.key(cue.end)[:1].isdigit() or reading.key(cue.end) == "version"
     if reading.keys(cue.start, cue.end) in (["through"], ["up", "to"]) and not dated:
         return  # she came through the youth ranks, he moved up to succeed him
     last = cue.end - 1
