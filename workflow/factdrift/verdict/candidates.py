@@ -102,10 +102,12 @@ class Candidates:
         def is_named(position: int) -> bool:
             token = tokens[position]
             capital = position not in taken and (token.is_capital or token.kind == "alone")
-            honour = self.cues.has("suffix", token.key) or _HONOUR.fullmatch(token.text)
             apposed = [token.text for token in tokens[position - 1 : position + 2 : 2]] == [",", ","]
             behind = position - 1 - apposed
-            capital &= not (behind in taken and honour)  # X MP; X, MP
+            while behind > 0 and self._is_honour(tokens[behind]):
+                behind -= 1
+            capital &= not (behind in taken and self._is_honour(token))  # X KC MP; X, MP
+            capital &= token.key not in self.cues.values["number"]
             alone = not (position + 1 < len(tokens) and tokens[position + 1].is_capital)
             if token.kind == "initials" and alone and position and tokens[position - 1].text == ",":
                 return False  # X, S.C., M.P.
@@ -119,6 +121,9 @@ class Candidates:
             Mention(run[0], run[-1] + 1, UNKNOWN, name, possessive=tokens[run[-1]].possessive)
             for run, name in zip(runs, names, strict=True)
         ]
+
+    def _is_honour(self, token: Token) -> bool:
+        return self.cues.has("suffix", token.key) or bool(_HONOUR.fullmatch(token.text))
 
     def _is_subject(self, tokens: Sequence[Token], run: Sequence[int]) -> bool:
         """Whether capitals are the question's subject written out, or the noun behind a part of it.

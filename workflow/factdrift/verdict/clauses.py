@@ -87,6 +87,7 @@ def read_subjects(reading: Reading) -> None:
     tokens = reading.tokens
     cuts = [at for at in range(len(tokens)) if tokens[at].text in (";", "but") or reading.is_a(at, kind)]
     parts = [range(*ends) for ends in zip([0, *cuts], [*cuts, len(tokens)], strict=True)]
+    _read_points(reading)
     _read_topics(reading)
     _read_neighbours(reading)
     of_subject = [_names_subject(reading, part) for part in parts]
@@ -105,6 +106,22 @@ def _names_subject(reading: Reading, part: range | None = None) -> bool:
     tokens = reading.tokens
     inside = range(len(tokens)) if part is None else part
     return any(tokens[at].is_capital and tokens[at].key in subject for at in inside)
+
+
+def _read_points(reading: Reading) -> None:
+    """`* X – guitar * Y – bass`: the only point that says what is asked for chooses."""
+    points = [at for at, token in enumerate(reading.tokens) if token.kind == "bullet"]
+    lines = [range(*pair) for pair in pairwise([*points, len(reading.tokens)])]
+    ends = {name.start: name.end for name in reading.named()}
+    roles = all(reading.sign(ends.get(line.start + 1, -1)) in ("–", "—", "-", ":", "(") for line in lines)
+    if not roles or any(token.kind == "number" for token in reading.tokens):
+        return
+    for says in (is_core, is_about):
+        chosen = [line for line in lines if any(says(reading, at) for at in line)]
+        if chosen and len(chosen) < len(lines):
+            for mention in reading.mentions if len(chosen) == 1 else ():
+                reading.assign(None if mention.start in chosen[0] else mention, Role.BESIDE, HOLDS)
+            return
 
 
 def _read_neighbours(reading: Reading) -> None:
@@ -189,7 +206,8 @@ def _read_topics(reading: Reading) -> None:
         says |= reading.is_a(reading.lead(name), "present") and any(reading.is_a(at, "thing") for at in words)
         says |= bool(reading.words.valued("office", [reading.key(at) for at in words]))
         says |= any(unknown.start in clause for unknown in reading.unknown)
-        now = fits[name] and reading.has_cue("now", clause.start, clause.stop)
+        now = reading.has_cue("now", clause.start, clause.stop)
+        now &= bool(fits[name]) or any(is_about(reading, at) for at in words)
         if (says and not now) or (years and fits[name] > -2):
             other.add(name)
     if years and set(fits.values()) == {-1} and "and" in reading.keys(min(fits).end, max(fits).start):
@@ -240,7 +258,12 @@ def read_attempts(reading: Reading) -> None:
         )
         next_name = min((name.start for name in reading.named() if name.start >= cue.end), default=None)
         near_miss = reading.is_a(cue.start, "nearly")
-        if engaged or (reading.has("achieved", cue.end, next_name) and not near_miss):
+        end = len(reading.tokens) if next_name is None else next_name
+        achieved = any(
+            reading.is_a(at, "achieved") and not reading.has_cue("not", at - 3, at)
+            for at in range(cue.end, end)
+        )
+        if engaged or (achieved and not near_miss):
             continue  # X ran for president and won
         who, what = (
             reading.previous(cue, 6),
@@ -276,7 +299,7 @@ _ALL = ("all", "every", "everyone", "everybody", "always", "alle", "jeder")
 
 def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
-    for mention in reading.mentions:
+    for mention in reading.mentions if not {"next", "upcoming"} & {*reading.asked} else ():
         verb, to_be = reading.key(mention.end), reading.key(mention.end + 1) == "be"
         planned = "werden" in reading.keys(mention.end, reading.end(mention.end, _CLAUSE))
         now = reading.has_cue("now", mention.end, reading.end(mention.end))

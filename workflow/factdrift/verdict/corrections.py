@@ -58,7 +58,7 @@ def correction(
             return "both", f"another answer is asserted first, and {too[0].name!r}, too"
         if cue is None:
             continue
-        announced |= cue.kind == "retracted"
+        announced |= cue.kind == "retracted" or bool(after.of("until") and not after.named())
         words = [at for at, token in enumerate(sentence) if token.is_word]
         only_no = all(_says_no(after, at) for at in words)
         apart = cue.kind != "amended" and (after.sign(cue.end) or ".") in ",.:;!—–-"

@@ -245,6 +245,9 @@ def answering(reading: Reading) -> Mention | None:
         expected |= name.value or (
             _as_asked(reading, lead) and not reading.sign(name.end).istitle()
         )  # plays for Y
+        acts = lead + 1 in ends and bool(reading.mentions) and reading.sign(name.end).islower()
+        acts &= not reading.is_a(name.end, "verb", "holds", "present", "past", "leads", "plays", "remains")
+        expected &= not acts  # X tried it, but Y blocked him
         denied = any(cue.start == name.end or cue.end in (name.start, lead + 1) for cue in denials)
         indefinite = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
         if expected and not (denied or indefinite or name.possessive or reading.is_a(name.end, "speech")):

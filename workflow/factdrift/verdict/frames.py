@@ -174,6 +174,12 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
         and reading.keys(verb + 1, verb + 3) == ["one", "of"]
     ):
         return True  # X is one of the greatest managers
+    if reading.sign(verb) == "," and reading.is_a(verb + 1, "who") and reading.is_a(verb + 2, "past"):
+        act = reading.end(verb + 2, ",") + 1
+        kinds = ("verb", "holds", "achieved", "remains", "leads", "starter", "conjunction", "gains", "chosen")
+        known = reading.is_a(act, *kinds) or any(act in cue.span for cue in reading.cues)
+        if mention.person and reading.sign(act).islower() and not (known or is_about(reading, act)):
+            return True  # X, who was a curator, organised a show
     apposed = reading.sign(verb) == "," and reading.is_a(verb + 1, "indefinite")
     aside = range(verb + 2, len(tokens)) if apposed else ()
     if any(is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
@@ -189,15 +195,18 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     if acts and office_fits(reading, [reading.key(verb + 2)]):
         return True  # X served the president coffee
     leads = reading.is_a(verb, "leads") or reading.keys(verb, verb + 2) == ["served", "as"]
-    won = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "article")
+    won = reading.key(verb) in ("won", "wins")
+    won &= reading.is_a(verb + 1, "article") or reading.key(verb + 1) in reading.words.values["number"]
     if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
         return False
-    end = reading.end(verb, _BORDERS)
+    end = reading.end(verb, _BORDERS | ({"and"} if won else set()))
     rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not is_object(reading, at)]
     by = reading.end(verb, ("by",))
     by_holder = any(office_fits(reading, [reading.key(at)]) for at in range(by, end))
     chosen = {at for at in rest if reading.is_a(at, "chosen") and not by_holder}
-    if reading.of("now", "took_over", "handed_on", "disclaimer") or any(
+    turns = reading.of("now", "took_over", "handed_on", "disclaimer")
+    turns = [cue for cue in turns if cue.start or not reading.is_a(cue.end, "pronoun")]  # before he came, X
+    if turns or any(
         (at < end and (reading.is_a(at, "tenure", "holds", "right", "achieved") or at in chosen))
         or (leads and tokens[at].is_capital and reading.key(at) in reading.asked)
         for at in rest
@@ -218,13 +227,16 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
         other = other and not mention.value and reading.sign(at - 1).islower() and reading.sign(at).islower()
         office = mention.person and office_fits(reading, [reading.key(at)])
         owner = office and reading.tokens[at].possessive and not reading.is_a(at + 1, "tenure", "right")
-        if owner or (other and reading.key(at - 1) not in reading.asked):
+        if owner or (other and reading.key(at - 1) not in ("executive", *reading.asked)):
             return True
     if not (mention.person and asked_office(reading) and lead > start):
         return False
     ends = (at for at in range(start + 1, lead) if reading.is_a(at, "of", "to", "locative", "who", "verb"))
     end = next(ends, lead)
     subject = reading.keys(start, end)
+    whoever = subject[-1:] in (["man"], ["woman"], ["person"])
+    if whoever and any(is_about(reading, at) for at in range(end, lead)):
+        return False  # the man on the bench is X
     head = subject[-1] if subject else ""
     fits = head in reading.asked or any(reading.words.has(kind, head) for kind in ("right", "successor"))
     owned = any(reading.tokens[at].possessive and reading.sign(at).islower() for at in range(start, end))
@@ -325,7 +337,7 @@ def _is_said_of(reading: Reading, at: int, mention: Mention) -> bool:
 def _is_gain(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a verb says that somebody gets what is asked for: `Z lured X`, `X cruised to a third term`."""
     if reading.is_a(at, "chosen") and mention.person:
-        passive = reading.is_a(at - 1, "verb") or reading.has("past", mention.end, at + 2)
+        passive = reading.is_a(at - 1, "verb") or reading.has("past", reading.lead(mention), at + 2)
         return reading.lead(mention) - 1 <= at < mention.start or (at > mention.start and passive)
     behind = range(at + 1, _behind(reading, mention).stop)
     new = (of for of in behind if not reading.is_a(of - 1, "indefinite"))  # but not a job

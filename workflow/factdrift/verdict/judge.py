@@ -221,7 +221,8 @@ def _introduces(reading: Reading) -> bool:
         subject = token.key in reading.asked or reading.is_a(at, "suffix")
         if elected or (is_a and token.is_capital and subject):
             return all(reading.is_a(reading.lead(name), "by") for name in reading.mentions)
-    return False
+    of_subject = reading.key(0) in ("its", "their") and reading.is_a(2, "present")  # its home is Z
+    return of_subject and not reading.mentions and not is_core(reading, 1)
 
 
 _LABELLED = re.compile(r"[\W_]*\w[\w ]{0,40}:\s")

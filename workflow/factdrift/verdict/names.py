@@ -243,7 +243,9 @@ def abbreviates(key: str, asked: Sequence[str]) -> bool:
     size, full = len(key), [word for word in asked if word not in _JOINING]  # the FBI of Federal Bureau of
     runs = (words[start : start + size] for words in (asked, full) for start in range(len(words) - size + 1))
     pairs = (f"{first[0]}{then}" for first, then in pairwise(full) if len(then) < 4)  # HSV, Hamburger SV
-    return (size > 1 and key in ("".join(word[0] for word in run) for run in runs)) or key in pairs
+    initials = ("".join(word[0] for word in run) for run in runs)
+    own = key.replace("k", "c")  # also IOC for Olympisches Komitee
+    return (size > 1 and own in (run.replace("k", "c") for run in initials)) or key in pairs
 
 
 _JOINING = ("of", "the", "and", "for", "der", "des", "und", "de", "la", "et", "y")

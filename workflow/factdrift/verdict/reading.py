@@ -117,7 +117,11 @@ class Reading:
         """As `lead`, before all words of the name's phrase: the `to` of `to his former deputy X`."""
         position = self.lead(mention)
         kinds = ("article", "title", "kin", "deputy", "noun", "thing", "adjective", "possessive")
-        while position >= 0 and self.sign(position).islower() and self.is_a(position, *kinds):
+        while position >= 0 and (
+            (self.sign(position).islower() and self.is_a(position, *kinds))
+            or self.key(position) == "being"  # from being a member of X
+            or self.sign(position) == "-"  # his half-brother X
+        ):
             position -= 1
         return position
 

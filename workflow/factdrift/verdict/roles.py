@@ -116,7 +116,8 @@ def _read_denials(reading: Reading) -> None:
     bounds = (cue for cue in reading.of("bound") if reading.key(cue.start) in ("not", "nicht"))
     for cue in (*reading.of("not"), *bounds):
         end = _scope(reading, cue.end + (reading.sign(cue.end) == ":"))  # Incorrect: X
-        end = cue.end if reading.key(cue.start) in ("any", "anymore") else end
+        behind = ("any", "anymore", "was", "were", "been")  # when it was cancelled, he founded X
+        end = cue.end if reading.key(cue.start) in behind else end
         inside = [mention for mention in reading.mentions if cue.end <= mention.start < end]
         if inside and reading.is_a(cue.start, "instead"):
             verbs = (at for at in range(inside[0].end, end) if reading.is_a(at, "verb"))
