@@ -166,6 +166,7 @@ class Candidates:
                 digits = name.part and token.kind == "number"  # `11` is not the Xi of Xi Jinping
                 capitals = token.text.replace(".", "").isupper() or not 2 <= len(token.key) <= 3
                 common = name.capital and not (token.text[:1].isupper() and capitals)  # Us is not US
+                common |= name.part and len(name.keys) == 1 and self.cues.has("starter", token.key)  # Jae-in
                 if small or digits or common:
                     continue
                 if end := self._match(tokens, start, name):

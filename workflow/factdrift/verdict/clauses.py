@@ -28,6 +28,8 @@ def read_events(reading: Reading) -> None:
         asked = asked | {"writing"}  # a symphony written by X
     events = _events_of_names(reading, clauses, asked)
     free = [mention for mention in reading.mentions if not events[mention.start]]
+    theres = (at for at, token in enumerate(reading.tokens) if token.key in ("there", "dort"))
+    resumed = next((at for at in theres if of_asked_event(reading, at - 1)), 0)
     for mention in reading.named():
         event, lead = events[mention.start], reading.lead(mention)
         agent = reading.key(lead - 1)[-2:] in ("er", "or") and of_asked_event(reading, lead - 1)
@@ -38,7 +40,8 @@ def read_events(reading: Reading) -> None:
             elsewhere = others and not _names_subject(reading)  # X composed the music of other films
             reading.assign(mention, Role.BESIDE if elsewhere else Role.NOW)
         elif event and (asked or any(reading.role(name) in HOLDS for name in free)):
-            reading.assign(mention, Role.BESIDE, CLAIMED)
+            there = not mention.person and mention.end in range(resumed)  # he founded X and works there
+            reading.assign(mention, Role.NOW if there else Role.BESIDE, CLAIMED)
 
 
 def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]) -> dict[int, str]:
@@ -288,7 +291,8 @@ def read_attempts(reading: Reading) -> None:
             who = None
         reading.assign(who, Role.DENIED, CLAIMED)
         before = [name for name in reading.mentions if name.start >= cue.end]
-        if who and before and reading.has_cue("took_over", cue.end, before[0].start):
+        ends = [turn.end for turn in reading.of("took_over") if not reading.is_a(turn.start, "when")]
+        if who and before and any(cue.end < end <= before[0].start for end in ends):
             reading.assign(before[0], Role.NOW, (Role.BEFORE,))  # X is expected to succeed Y
         if what is not None and not reading.stopped(cue.end, what.start, kinds=("and", "contrast")):
             reading.assign(what, Role.BESIDE if who else Role.DENIED)
@@ -408,7 +412,12 @@ def asked_events(reading: Reading) -> set[str]:
     events |= {"start"} if "founding" in events else set()
     if {"party", "partei"} & {*reading.asked}:
         events -= {"ownership"}  # welcher Partei gehört X an
-    return events - {"direction"} if "general" in reading.asked else events
+    leads = {*_LEADING} & {*reading.asked} or {"music", "director"} <= {*reading.asked}
+    return events - {"direction", "composing"} if leads else events
+
+
+_LEADING = ("general", "artistic", "creative", "managing", "executive", "sporting", "technical")
+"""What a director is called who makes no film."""
 
 
 def of_asked_event(reading: Reading, position: int) -> bool:

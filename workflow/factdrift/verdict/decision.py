@@ -249,6 +249,8 @@ def answering(reading: Reading) -> Mention | None:
         acts &= not reading.is_a(name.end, "verb", "holds", "present", "past", "leads", "plays", "remains")
         expected &= not acts  # X tried it, but Y blocked him
         denied = any(cue.start == name.end or cue.end in (name.start, lead + 1) for cue in denials)
+        denied |= name.start == 0 and reading.sign(name.end) == ":"  # the label `Office: unknown`
+        denied |= all(reading.is_a(at, "topic") for at in name.span)  # Minister for Foreign Affairs
         indefinite = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
         if expected and not (denied or indefinite or name.possessive or reading.is_a(name.end, "speech")):
             return name

@@ -148,7 +148,7 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     led &= reading.is_a(mention.end, "locative", "object", "from", "to", "when", "limit")
     for at in _behind(reading, mention) if not (mention.value and governed) else ():
         core = is_core(reading, at) and not is_object(reading, at)
-        if core or at in before or reading.key(at) in ("according", "laut"):
+        if core or at in before or reading.key(at) in ("according", "laut", "following", "despite"):
             return  # X replaced Y at a fixed rate
         free = led and not reading.is_a(at, "foreign")  # it is X in the top flight
         if not free and (_is_common(reading, at, mention) or reading.key(at) in ("jr", "sr")):

@@ -72,6 +72,9 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         last = judged(case._replace(text=end), 0)
         if last.named:
             return last
+    if options := _OPTIONS.match(text):
+        last = judged(case._replace(text=text[options.end() :]), 0)
+        return last if last.named else last._replace(verdict="refused", reason="it only lists options")
     sentence, rest, stop = split(tokens(text)[:MOST_TOKENS], cues, candidates.within)
     if not any(token.is_word for token in sentence):
         return Judged("empty", "", (), "end", "only the prompt again" if keys_of(whole) else _NO_WORD)
@@ -127,6 +130,8 @@ def _without_heading(text: str, candidates: Candidates) -> str:
 
 
 _HEADING = re.compile(r"\s*#{1,6} +([^\n]+)\n+(?=\S)")
+_OPTIONS = re.compile(r"\s*\(?a[.)] [^\n]+(?:\n\s*\(?[b-j][.)] [^\n]+){2,}\s*", re.I)
+"""Answers to choose from, of which none is chosen."""
 _NO_WORD = "there is no word"
 _LOOP = "one phrase again and again"
 _AS_STATEMENT = re.compile(r"^(?:what|which|who) (is|are) (.+?)\s*\?$", re.I)

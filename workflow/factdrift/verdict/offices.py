@@ -239,7 +239,7 @@ def other_body(reading: Reading, mention: Mention, end: int) -> str:
         owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
         agent = mention.end <= at - 1 and is_core(reading, at - 1)  # X was director of Z
         of = reading.is_a(at, "of") and (agent or (at != mention.end and of_office(reading, at)))
-        of |= mention.person and at == mention.end and reading.key(at) in ("at", "bei")
+        of |= asked_office(reading) and at == mention.end and reading.key(at) in ("at", "bei")
         if not common and (owner or of):
             return body.name
     return ""

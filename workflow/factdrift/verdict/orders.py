@@ -49,6 +49,8 @@ def read_order(reading: Reading) -> None:
         near_miss = reading.has("nearly", lead - 2, lead)
         if joined and not (mention.person or elsewhere or near_miss):
             reading.assign(mention, Role.NOW)
+            for other in reading.mentions:  # he went from X to Y, and in 2024 he joined Z
+                reading.assign(other if other.end <= lead else None, Role.ONCE, (Role.NOW,))
     _read_predecessors(reading)
     cues = reading.of("took_over", "handed_on")
     for cue in (cue for cue in cues if not reading.is_a(cue.start, "predecessor")):

@@ -21,7 +21,7 @@ from factdrift.verdict.clauses import (
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.frames import read_frames
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.offices import belongs, read_offices
+from factdrift.verdict.offices import belongs, is_core, read_offices
 from factdrift.verdict.orders import read_order, read_ranks
 from factdrift.verdict.reading import (
     CLAIMED,
@@ -139,7 +139,10 @@ def _read_denials(reading: Reading) -> None:
                 reading.assign(mention if denied else None, Role.DENIED, (*CLAIMED, Role.BEFORE))
         unknown = [name for name in reading.unknown if cue.end <= name.start < end]
         if not inside and not any(reading.lead(name) < cue.end for name in unknown):
-            reading.assign(_subject(reading, cue), Role.DENIED, CLAIMED)
+            subject = _subject(reading, cue)
+            reading.assign(subject, Role.DENIED, CLAIMED)
+            for name in reading.mentions if subject and reading.sign(subject.start - 1) == "(" else ():
+                reading.assign(name if name.end == subject.start - 1 else None, Role.DENIED, CLAIMED)
 
 
 def _scope(reading: Reading, start: int) -> int:
@@ -230,6 +233,12 @@ def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
         return False
     if first in ("with", "mit") and not mention.person and len(cue.span) == 1:  # he landed with the Rockets
         return False
+    of = mention.end + 1 if reading.is_a(mention.end, "of") else 0
+    as_ = next((name.end for name in reading.unknown if name.start == of), mention.end)
+    if reading.key(as_) in ("as", "als") and any(is_core(reading, at) for at in range(as_, as_ + 6)):
+        return False  # it is back with X of Z as its new singer
+    if reading.has("who", cue.start - 3, cue.start):
+        return True  # the singer who tours with Y
     others = [name for name in reading.named() if name.start != mention.start]
     begins = reading.sign(mention.end) == "," and reading.count(0, cue.start) < 2  # Like X,
     if begins or reading.is_a(cue.start, "around") or reading.is_a(cue.start - 1, "pronoun"):

@@ -224,7 +224,8 @@ def _read_spans(reading: Reading) -> None:
             name is None and reading.has("from", at - 3, at - 1) and "already" not in reading.keys(0, at)
         ):  # X made history as president, from 2010 to 2015
             name = reading.previous(span, len(reading.tokens), frozenset(";"))
-        if name is not None and _is_year(last):
+        moved = name is not None and reading.role(name) == Role.NOW and reading.key(at - 2) == "in"
+        if name is not None and _is_year(last) and not moved:  # it moved to X in 2005-2006
             reading.assign(name, Role.ONCE)
             _doubt_term(reading, name)
         elif last.kind != "number" and dash.text in "-–—":
