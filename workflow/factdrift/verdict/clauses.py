@@ -28,8 +28,7 @@ def read_events(reading: Reading) -> None:
         asked = asked | {"writing"}  # a symphony written by X
     events = _events_of_names(reading, clauses, asked)
     free = [mention for mention in reading.mentions if not events[mention.start]]
-    theres = (at for at, token in enumerate(reading.tokens) if token.key in ("there", "dort"))
-    resumed = next((at for at in theres if of_asked_event(reading, at - 1)), 0)
+    resumed = max((at for at in range(len(reading.tokens)) if _resumes(reading, at, asked)), default=0)
     for mention in reading.named():
         event, lead = events[mention.start], reading.lead(mention)
         agent = reading.key(lead - 1)[-2:] in ("er", "or") and of_asked_event(reading, lead - 1)
@@ -40,8 +39,17 @@ def read_events(reading: Reading) -> None:
             elsewhere = others and not _names_subject(reading)  # X composed the music of other films
             reading.assign(mention, Role.BESIDE if elsewhere else Role.NOW)
         elif event and (asked or any(reading.role(name) in HOLDS for name in free)):
-            there = not mention.person and mention.end in range(resumed)  # he founded X and works there
+            there = not mention.person and mention.end in range(resumed)
             reading.assign(mention, Role.NOW if there else Role.BESIDE, CLAIMED)
+
+
+def _resumes(reading: Reading, at: int, asked: set[str]) -> bool:
+    """Whether a word goes on with the last name: `he founded X and works there`, `X, where he lives`."""
+    if reading.key(at) in ("where", "wo") and reading.sign(at - 1) == ",":
+        return any(of_asked_event(reading, verb) for verb in range(at, reading.end(at)))
+    if reading.key(at) == "its" and "work" in asked:
+        return reading.is_a(at + 1, "title")
+    return reading.key(at) in ("there", "dort") and of_asked_event(reading, at - 1)
 
 
 def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]) -> dict[int, str]:

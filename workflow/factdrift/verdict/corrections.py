@@ -58,7 +58,9 @@ def correction(
             return "both", f"another answer is asserted first, and {too[0].name!r}, too"
         if cue is None:
             continue
-        announced |= cue.kind == "retracted" or bool(after.of("until") and not after.named())
+        roles = {after.role(name) for name in after.mentions if name.name in earlier}
+        gone = bool(after.of("until")) and not after.named()  # actually, he resigned
+        announced |= cue.kind == "retracted" or roles == {Role.BESIDE} or gone  # actually, X is its speaker
         words = [at for at, token in enumerate(sentence) if token.is_word]
         only_no = all(_says_no(after, at) for at in words)
         apart = cue.kind != "amended" and (after.sign(cue.end) or ".") in ",.:;!—–-"

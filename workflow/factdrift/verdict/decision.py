@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import clauses_of, is_about
@@ -57,8 +58,9 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     if rival is not None:
         return "both", f"an accepted answer and {rival.name!r} are asserted side by side"
     sure = [mention for mention in right if mention.start not in reading.doubts]
-    if not several and any(_framed_alike(reading, first, mention) for mention in sure):
-        return "both", f"an accepted answer and {first.name!r} are asserted in the same words"
+    rivals = [mention for mention in claimed if mention.kind in (STALE, OTHER)]
+    if not several and any(_framed_alike(reading, *pair) for pair in product(rivals, sure)):
+        return "both", f"an accepted answer and {rivals[0].name!r} are asserted in the same words"
     if sure and first.kind in (STALE, OTHER) and not _holds_still(reading, first, sure[-1]):
         return "correct", "an accepted answer is asserted after another one, which is not said to hold still"
     other = _instead(reading, claimed) if first.kind == ACCEPTED and first.start in reading.doubts else None
@@ -130,8 +132,6 @@ def _instead(reading: Reading, claimed: Sequence[Mention]) -> Mention | None:
 
 def _framed_alike(reading: Reading, first: Mention, then: Mention) -> bool:
     """Whether two clauses say the same of another and of an accepted name."""
-    if first.kind in (ACCEPTED, SHARED):
-        return False
     named = reading.positions()
     own, other = (
         next(clause for clause in clauses_of(reading) if name.start in clause) for name in (first, then)

@@ -188,6 +188,16 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
         return True  # X is a statue in India
     if reading.is_a(verb, "plays") and not (is_about(reading, verb) or asked_office(reading)):
         return True  # asked for its owner, X played for Z
+    kind = reading.is_a(verb + 1, "indefinite") and reading.is_a(verb + 2, "thing")
+    if reading.is_a(verb, "present") and kind and not mention.person:
+        return True  # X is a club that everybody knows
+    wins = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "locative")
+    wins &= "record" in reading.asked
+    if wins and not any(is_core(reading, at) for at in _behind(reading, mention)):
+        return True  # X won in London
+    subject = any(token.is_capital and token.key in reading.asked for token in tokens)
+    if reading.key(verb).endswith("ed") and not subject and mention.person and is_about(reading, verb):
+        return any(name.start == verb + 1 for name in reading.unknown)  # X conducted Carmen
     acts = asked_office(reading) and not any(verb in cue.span for cue in reading.cues)
     acts &= reading.sign(verb).islower() and not reading.key(verb).endswith("ly")
     acts &= not reading.is_a(verb, "verb", "present", "past", "achieved", "remains", "starter")
@@ -197,14 +207,18 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     leads = reading.is_a(verb, "leads") or reading.keys(verb, verb + 2) == ["served", "as"]
     won = reading.key(verb) in ("won", "wins")
     won &= reading.is_a(verb + 1, "article") or reading.key(verb + 1) in reading.words.values["number"]
+    won |= reading.key(verb) in ("joined", "joins", "entered")
     if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
         return False
     end = reading.end(verb, _BORDERS | ({"and"} if won else set()))
+    if reading.key(end) == "and" and reading.is_a(end + 1, "holds", "gains"):
+        end = reading.end(end + 1, _BORDERS)  # X won the vote and took office
     rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not is_object(reading, at)]
     by = reading.end(verb, ("by",))
     by_holder = any(office_fits(reading, [reading.key(at)]) for at in range(by, end))
     chosen = {at for at in rest if reading.is_a(at, "chosen") and not by_holder}
     turns = reading.of("now", "took_over", "handed_on", "disclaimer")
+    turns = [cue for cue in turns if not (won and cue.start > end)]
     turns = [cue for cue in turns if cue.start or not reading.is_a(cue.end, "pronoun")]  # before he came, X
     if turns or any(
         (at < end and (reading.is_a(at, "tenure", "holds", "right", "achieved") or at in chosen))

@@ -223,6 +223,7 @@ def _introduces(reading: Reading) -> bool:
         verb = at + 1 + (reading.sign(at + 1) == ".")
         is_a = reading.is_a(verb, "present") and reading.is_a(verb + 1, "indefinite")
         elected = reading.is_a(at + 1, "present") and reading.is_a(at + 2, "chosen") and is_core(reading, at)
+        is_a |= at < 2 and reading.is_a(verb, "present") and reading.is_a(verb + 1, "article")
         subject = token.key in reading.asked or reading.is_a(at, "suffix")
         if elected or (is_a and token.is_capital and subject):
             return all(reading.is_a(reading.lead(name), "by") for name in reading.mentions)
@@ -252,7 +253,8 @@ def _leads(reading: Reading, asks: bool, question: str, later: Judged) -> bool:
         return name is None or (len(name.span) == 1 and name.start < 2)
     whole = question.rstrip().endswith("?") or reading.has("verb", 0)
     whole |= all(reading.key(at) in reading.asked or reading.is_a(at, "title") for at in words)
-    return whole and name is None and reading.tokens[words[0]].is_capital
+    whole |= reading.is_a(words[0], "indefinite")  # the post of Z is a hard one
+    return whole and name is None and (reading.tokens[words[0]].is_capital or reading.is_a(0, "indefinite"))
 
 
 def _is_sourced(reading: Reading, later: Judged) -> bool:

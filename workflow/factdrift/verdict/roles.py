@@ -141,8 +141,9 @@ def _read_denials(reading: Reading) -> None:
         if not inside and not any(reading.lead(name) < cue.end for name in unknown):
             subject = _subject(reading, cue)
             reading.assign(subject, Role.DENIED, CLAIMED)
-            for name in reading.mentions if subject and reading.sign(subject.start - 1) == "(" else ():
-                reading.assign(name if name.end == subject.start - 1 else None, Role.DENIED, CLAIMED)
+            before = subject.start - 1 if subject else -1
+            for name in reading.mentions if reading.sign(before) == "(" else ():  # X (alias) is not
+                reading.assign(name if name.end == before else None, Role.DENIED, CLAIMED)
 
 
 def _scope(reading: Reading, start: int) -> int:
@@ -205,7 +206,7 @@ def _read_company(reading: Reading) -> None:
         company = [mention for mention in reading.mentions if _is_company(reading, cue, mention)][:1]
         if not company or of_asked_event(reading, cue.start) or not _takes_company(reading, cue, company[0]):
             continue
-        reading.assign(company[0], Role.BESIDE)
+        reading.assign(company[0], Role.BESIDE, (Role.ASSERTED, Role.ONCE))
         listed = [name for name in reading.named() if name.start >= company[0].start]
         for first, second in pairwise(listed):
             joined = any(cue.start >= first.end for cue in reading.of("and"))

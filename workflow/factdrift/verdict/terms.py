@@ -271,7 +271,10 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
     beaten = any(cue.start - other.end in (0, 1) for other in reading.of("beside", "took_over"))
     if reading.is_a(cue.start, "right") and beaten:
         return  # having beaten the incumbent Y
-    following = reading.tokens[cue.end : cue.end + 3]
+    led = first == "after" and reading.sign(cue.end).islower()
+    if led and not reading.is_a(cue.end, "verb", "holds", "past", "gains"):
+        return  # after her abdication
+    following = reading.tokens[cue.end : cue.end + 5]
     dated = any(token.kind == "number" or token.key == "then" for token in following)
     if first in ("as", "stand") or (trailing and not dated) or reading.is_a(cue.start - 1, "modal"):
         return  # it might still be Y
