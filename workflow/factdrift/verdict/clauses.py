@@ -294,7 +294,11 @@ def read_attempts(reading: Reading) -> None:
         amount = reading.key(cue.end)
         if near_miss and (amount[:1].isdigit() or amount in (*reading.words.values["number"], *_ALL)):
             continue  # nearly 20,000, nearly everyone
+        if reading.key(cue.start) in ("collapsed", "broke", "fell"):
+            what = None  # the deal collapsed, and X is still its owner
         apart = who is not None and reading.is_a(who.end + 1, "when", "conjunction")  # X, where he may live
+        place = who is not None and who.kind != UNKNOWN and not who.person
+        apart |= place and reading.is_a(verb, "pronoun")  # at X he wanted to
         if apart or (who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast"))):
             who = None
         reading.assign(who, Role.DENIED, CLAIMED)
@@ -383,9 +387,9 @@ def read_conditions(reading: Reading) -> None:
         inverted |= token.key == "had" and reading.key(at + 1) in ("he", "she", "they")
         if at in inside_names or not (reading.is_a(at, "if") or inverted):
             continue  # Angel Falls
-        of_speaker = (
-            subject is None or subject.key == "by" or reading.is_a(at + 1, "speaker") or subject.text == "Sie"
-        )
+        that = token.key != "if" and reading.key(at + 1) == "that"  # provided that
+        of_speaker = subject is None or subject.key == "by" or subject.text == "Sie"
+        of_speaker |= reading.is_a(at + 1 + that, "speaker")
         if of_speaker or reading.key(at - 1) in ("even", "auch", "selbst", "as") or tokens[-1].text == "?":
             continue
         then = reading.end(at + 1, STOPS | {"then", "dann"})  # if the winner, X, has, then he is

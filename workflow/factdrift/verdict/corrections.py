@@ -60,6 +60,7 @@ def correction(
             continue
         roles = {after.role(name) for name in after.mentions if name.name in earlier}
         gone = bool(after.of("until")) and not after.named()  # actually, he resigned
+        gone |= bool(after.of("believed"))
         announced |= cue.kind == "retracted" or roles == {Role.BESIDE} or gone  # actually, X is its speaker
         words = [at for at, token in enumerate(sentence) if token.is_word]
         only_no = all(_says_no(after, at) for at in words)

@@ -163,14 +163,13 @@ def _rival(
 
 
 def _in_company(reading: Reading, name: Mention) -> bool:
-    """Whether an unknown name is joined to another that is only beside: `under Y and Z`."""
-    before = [other for other in reading.named() if other.end <= name.start][-1:]
-    return name.kind == UNKNOWN and any(
-        side_by_side(reading, other, name)
-        and other.kind == UNKNOWN
-        and any(cue.end == other.start for cue in reading.of("beside"))
-        for other in before
-    )
+    """Whether an unknown name is joined to another that is only beside: `a venture of Y, W and Z`."""
+    before = [other for other in reading.named() if other.end <= name.start]
+    while before and name.kind == UNKNOWN == before[-1].kind and side_by_side(reading, before[-1], name):
+        name = before.pop()
+        if any(cue.end in (name.start, name.start - 2) for cue in reading.of("beside")):
+            return True
+    return False
 
 
 def _of_past(reading: Reading) -> list[Mention]:
@@ -251,6 +250,7 @@ def answering(reading: Reading) -> Mention | None:
         denied = any(cue.start == name.end or cue.end in (name.start, lead + 1) for cue in denials)
         denied |= name.start == 0 and reading.sign(name.end) == ":"  # the label `Office: unknown`
         denied |= all(reading.is_a(at, "topic") for at in name.span)  # Minister for Foreign Affairs
+        denied |= reading.keys(0, name.start) == ["the"] and reading.key(name.end) in ("has", "have", "had")
         indefinite = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
         if expected and not (denied or indefinite or name.possessive or reading.is_a(name.end, "speech")):
             return name

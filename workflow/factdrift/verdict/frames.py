@@ -112,7 +112,9 @@ def _is_detailed(reading: Reading, odd: int, mention: Mention) -> bool:
     """Whether a sentence with one unknown word says what is asked for, and names a year or another name."""
     beside = (at for at in range(len(reading.tokens)) if at not in (odd, *mention.span))
     words = [at for at in beside if reading.tokens[at].is_word]
-    if len(words) < _DETAILS or reading.is_a(odd, "foreign") or _is_act(reading, odd, mention):
+    of = reading.lead(mention) == odd + 1 and reading.is_a(odd + 1, "of") and reading.key(odd) != "those"
+    of &= "ownership" in asked_events(reading)  # the consoles of X
+    if of or len(words) < _DETAILS or reading.is_a(odd, "foreign") or _is_act(reading, odd, mention):
         return False
     more = bool(reading.unknown) or any(reading.tokens[at].kind == "number" for at in words)
     clause = range(*_clause(reading, mention))

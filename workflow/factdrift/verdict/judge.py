@@ -64,7 +64,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     language = case.language.partition("-")[0].casefold()
     cues = read_cues(language)
     candidates = _candidates(case.accepted, case.stale, case.others, case.question, language)
-    whole = without_records(plain(_without_heading(answer_of(case.text), candidates)), case.question, cues)
+    answer = _COMMANDS.sub("", answer_of(case.text))
+    whole = without_records(plain(_without_heading(answer, candidates)), case.question, cues)
     text = without_prompt(whole, case.question)
     if contains(case.question, (*case.accepted, *case.stale)):  # `The official name of X is` names no X
         text = without_prompt(text, _AS_STATEMENT.sub(r"\2 \1", case.question))
@@ -129,6 +130,8 @@ def _without_heading(text: str, candidates: Candidates) -> str:
     return text[heading.end() :] if heading and asked and not named else text
 
 
+_COMMANDS = re.compile(r"\A\s*```\w*\n\s*(?:\$|>>>|>) .*?```\s*(?=\S)", re.S)
+"""Commands with what they print, above an answer."""
 _HEADING = re.compile(r"\s*#{1,6} +([^\n]+)\n+(?=\S)")
 _OPTIONS = re.compile(r"\s*\(?a[.)] [^\n]+(?:\n\s*\(?[b-j][.)] [^\n]+){2,}\s*", re.I)
 """Answers to choose from, of which none is chosen."""
@@ -212,7 +215,10 @@ def _says_core(reading: Reading, later: Judged) -> bool:
     says = core or any(reading.words.has("right", key) for key in keys)
     has = reading.words.has
     return says and any(
-        has("present", key) or has("leads", key) or (has("verb", key) and key.endswith("s") and key != "was")
+        has("present", key)
+        or has("leads", key)
+        or has("plays", key)
+        or (has("verb", key) and key.endswith("s") and key != "was")
         for key in keys
     )
 

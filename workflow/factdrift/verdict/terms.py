@@ -96,6 +96,8 @@ def _read_end(reading: Reading, cue: Cue) -> None:
     dated = month or reading.key(cue.end)[:1].isdigit() or reading.key(cue.end) == "version"
     if reading.keys(cue.start, cue.end) in (["through"], ["up", "to"]) and not dated:
         return  # she came through the youth ranks, he moved up to succeed him
+    if reading.key(cue.start) in ("died", "passed") and "record" in reading.asked:
+        return  # whose record stands
     last = cue.end - 1
     name, then = reading.previous(cue, 12, STOPS_BUT_PARENTHESES), reading.next(cue, 8)
     led = next((at for at in range(cue.start - 1, 0, -1) if reading.is_a(at, "when")), -1)
