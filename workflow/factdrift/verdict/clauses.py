@@ -302,6 +302,9 @@ def read_attempts(reading: Reading) -> None:
         if apart or (who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast"))):
             who = None
         reading.assign(who, Role.DENIED, CLAIMED)
+        for joins in reading.of("and") if who else ():
+            with_ = reading.next(joins) if joins.start >= cue.end and len(joins.span) > 1 else None
+            reading.assign(with_, Role.DENIED, HOLDS)  # X ran for it, together with Y
         before = [name for name in reading.mentions if name.start >= cue.end]
         ends = [turn.end for turn in reading.of("took_over") if not reading.is_a(turn.start, "when")]
         if who and before and any(cue.end < end <= before[0].start for end in ends):

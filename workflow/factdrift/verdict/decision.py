@@ -49,7 +49,9 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
         for cue in reading.of("refused")
         for at in range(cue.end, cue.end + 5)
     )
-    if rival is not None and asks_which:
+    if asks_which and (
+        rival is not None or len({name.kind for name in claimed} & {ACCEPTED, STALE, OTHER}) > 1
+    ):
         return "refused", "it says that it does not know which of several it is"
     if rival is not None and refused and reading.has("modal", 0):
         return "refused", "it only says which of several it might be"
@@ -66,6 +68,9 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     other = _instead(reading, claimed) if first.kind == ACCEPTED and first.start in reading.doubts else None
     if other is not None:
         return {STALE: "stale"}.get(other.kind, "wrong"), "another clause says who has what is asked for"
+    now = [name for name in claimed if reading.role(name) == Role.NOW and name.kind in (STALE, OTHER)]
+    if first.kind == ACCEPTED and first.start in reading.doubts and reading.role(first) == Role.ONCE and now:
+        return {STALE: "stale"}.get(now[0].kind, "wrong"), f"{now[0].name!r} is said to hold now"
     if first.kind == ACCEPTED and first.start in reading.doubts:
         return "unclear", f"an accepted answer {reading.doubts[first.start]}"
     points = [

@@ -190,6 +190,9 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
         return True  # X is a statue in India
     if reading.is_a(verb, "plays") and not (is_about(reading, verb) or asked_office(reading)):
         return True  # asked for its owner, X played for Z
+    be = verb + (reading.keys(verb, verb + 2) == ["has", "been"])
+    if be > verb and asked_office(reading) and reading.is_a(be + 1, "indefinite"):
+        return not office_fits(reading, reading.keys(be + 2))  # X has been a judge of it since 2018
     kind = reading.is_a(verb + 1, "indefinite") and reading.is_a(verb + 2, "thing")
     if reading.is_a(verb, "present") and kind and not mention.person:
         return True  # X is a club that everybody knows

@@ -52,7 +52,7 @@ class Names:
     @classmethod
     def read(cls, listed: Mapping[str, Sequence[str]], asked: Sequence[str], cues: Cues) -> Names:
         """`listed`: ACCEPTED, STALE, OTHER -> names; `asked`: the words of the question."""
-        whole = _whole_names(listed, cues)
+        whole = _whole_names(listed, asked, cues)
         persons = [
             name
             for name in (() if _asks_for_thing(asked, cues) else whole.values())
@@ -96,7 +96,7 @@ class Names:
 _ROYAL = re.compile(r"[^\W\d_]+ [IVX]+")
 
 
-def _whole_names(listed: Mapping[str, Sequence[str]], cues: Cues) -> dict[Keys, Name]:
+def _whole_names(listed: Mapping[str, Sequence[str]], asked: Sequence[str], cues: Cues) -> dict[Keys, Name]:
     whole: dict[Keys, Name] = {}
     for kind, texts in listed.items():
         for text in texts:
@@ -107,7 +107,24 @@ def _whole_names(listed: Mapping[str, Sequence[str]], cues: Cues) -> dict[Keys, 
                     whole[keys] = Name(keys, kind, text, _counts_capitals(text, keys, cues))
                 elif known is not None and {known.kind, kind} == {ACCEPTED, STALE}:
                     whole[keys] = known._replace(kind=SHARED)
+    short: dict[Keys, set[str]] = {}
+    for keys, name in whole.items():
+        for form in _without_form(keys):
+            short.setdefault(form, set()).add(name.kind)
+    for keys, name in list(whole.items()):
+        for form in _without_form(keys):
+            if len(short[form]) == 1 and not set(form) <= {*asked}:
+                whole.setdefault(form, Name(form, name.kind, name.name, capital=True))
     return whole
+
+
+_FORMS = ("inc", "corp", "corporation", "ltd", "plc", "ag", "llc", "fc", "cf", "afc", "sc")
+"""Words at an end of a name that are often left out."""
+
+
+def _without_form(keys: Keys) -> list[Keys]:
+    forms = [keys[:-1]] if keys[-1] in _FORMS else []
+    return [form for form in (*forms, *([keys[1:]] if keys[0] in ("fc", "afc", "ssc") else ())) if form]
 
 
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})

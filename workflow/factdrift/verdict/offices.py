@@ -26,6 +26,13 @@ _FITS = {
 def read_offices(reading: Reading) -> None:
     """`X is vice president and Y is president`: only Y holds what is asked for."""
     _read_appointments(reading)
+    for name in reading.unknown:  # it is coached by Z, who brought X
+        lead = reading.lead(name)
+        agent = (
+            reading.is_a(lead, "by") and reading.is_a(lead - 2, "present") and reading.sign(name.end) == ","
+        )
+        for mention in reading.mentions if agent and reading.is_a(name.end + 1, "who") else ():
+            reading.assign(mention if mention.start > name.end else None, Role.BESIDE, CLAIMED)
     named = reading.named()
     offices = {mention.start: _office(reading, mention) for mention in named}
     asked = any(_is_asked(reading, office) for office in offices.values())

@@ -106,7 +106,8 @@ def _read_former_list(reading: Reading) -> None:
         joined = any(cue.start in range(first.end, second.start) for cue in reading.of("and", "or"))
         comma = "," in reading.keys(first.end, second.start)
         past = reading.role(first) in (Role.BEFORE, Role.ONCE)
-        acts = first.kind == UNKNOWN and reading.sign(second.end).islower()  # after the World Cup and Y came
+        end = reading.end(second.end + 1) + 1 if reading.sign(second.end) == "," else second.end
+        acts = first.kind == UNKNOWN and reading.sign(end).islower()  # after the World Cup and Y came
         if past and led and joined and not (acts or comma) and side_by_side(reading, first, second):
             reading.assign(second, reading.role(first))
 

@@ -216,7 +216,8 @@ def _read_spans(reading: Reading) -> None:
         name = reading.previous(span, 4, STOPS_BUT_PARENTHESES - _APPOSED | {","})
         for mention in reading.mentions if reading.sign(at + 2) == "," else ():
             apposed = reading.sign(mention.end) == "," and reading.end(mention.end + 1) == at + 2
-            if apposed and "already" not in reading.keys(mention.end, at):
+            another = any(mention.end < other.start < at for other in reading.mentions)
+            if apposed and not another and "already" not in reading.keys(mention.end, at):
                 name = mention  # X, president of Z from 2010 to 2015, was
         name = name or reading.next(span, 4, STOPS_BUT_PARENTHESES - {":"})
         after = reading.tokens[at + 2 : at + 3]
@@ -285,6 +286,10 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
         return
     then = reading.next(cue, 12, (STOPS | {"("}) - {":"})
     name = reading.previous(cue, 8, STOPS_BUT_PARENTHESES - _APPOSED | {","})
+    for mention in reading.mentions:  # X, where he plays now
+        led = reading.sign(mention.end) == "," and reading.key(mention.end + 1) in ("where", "wo")
+        inside = led and mention.end < cue.start < reading.end(mention.end + 2)
+        name = mention if name is None and inside and trailing is False else name
     if name and then and name.end == cue.start - 1 and reading.is_a(name.end, "present"):
         then = then if adjacent(reading, cue, then, 2) else None  # X is still ahead of Y
     if name and name.end == cue.start and reading.is_a(cue.end, "verb", "holds"):
