@@ -294,6 +294,9 @@ def read_attempts(reading: Reading) -> None:
         amount = reading.key(cue.end)
         if near_miss and (amount[:1].isdigit() or amount in (*reading.words.values["number"], *_ALL)):
             continue  # nearly 20,000, nearly everyone
+        label = reading.end(cue.end, ":")
+        if cue.start == 0 and reading.sign(label) == ":" and label < cue.end + 4:
+            what = reading.next(cue, 4, STOPS - {":"})  # Shortlisted for the post: X
         if reading.key(cue.start) in ("collapsed", "broke", "fell"):
             what = None  # the deal collapsed, and X is still its owner
         apart = who is not None and reading.is_a(who.end + 1, "when", "conjunction")  # X, where he may live
@@ -310,7 +313,8 @@ def read_attempts(reading: Reading) -> None:
         if who and before and any(cue.end < end <= before[0].start for end in ends):
             reading.assign(before[0], Role.NOW, (Role.BEFORE,))  # X is expected to succeed Y
         if what is not None and not reading.stopped(cue.end, what.start, kinds=("and", "contrast")):
-            reading.assign(what, Role.BESIDE if who else Role.DENIED)
+            own = who is not None and reading.keys(0, who.start) != ["the"]  # the Z board tried to hire X
+            reading.assign(what, Role.BESIDE if own else Role.DENIED)
 
 
 _ALL = ("all", "every", "everyone", "everybody", "always", "alle", "jeder")
@@ -399,7 +403,7 @@ def read_conditions(reading: Reading) -> None:
         inside = range(at, then if reading.key(then) in ("then", "dann") else reading.end(at + 1, _CLAUSE))
         named = any(mention.start in inside for mention in reading.named())
         named |= reading.is_a(at + 1, "pronoun")  # X, if he wins
-        named |= not {"has", "have", "went", "did"}.isdisjoint(reading.keys(at, inside.stop))
+        named |= not {*_DONE}.isdisjoint(reading.keys(at, inside.stop))
         both = len({mention.name for mention in reading.mentions}) > 1  # if so X, if not Y
         both &= any(
             reading.is_a(other, "if") or reading.key(other) in _ELSE
@@ -418,6 +422,7 @@ def read_conditions(reading: Reading) -> None:
                 reading.assign(mention, role, (*CLAIMED, Role.BEFORE))
 
 
+_DONE = ("has", "have", "went", "did", "won", "wins", "lost", "loses", "got", "gets", "became")
 _ELSE = ("otherwise", "else", "sonst", "ansonsten")
 
 

@@ -37,6 +37,15 @@ def correction(
             return "refused", "it asks twice"
         if reading.tokens[-1].text == "?" and after.of("refused") and not after.mentions:
             return "refused", "it asks, and says that it does not know"
+        asked = reading.tokens[-1].text == "?" and not after.mentions and bool(reading.asserted())
+        last_word = [token.key for token in after.tokens if token.is_word][-1:]
+        then = rest and read_sentence(split(rest, reading.words, candidates.within).answer, candidates, text)
+        no = last_word in (["no"], ["nein"]) or after.of("believed") or _sign(after)
+        if asked and no and not (isinstance(then, Reading) and then.mentions):
+            kinds = {name.kind for name in reading.asserted()}
+            return "denied" if ACCEPTED in kinds else "wrong", "it asks, and says no"
+        if asked and after.is_a(0, "pronoun") and after.is_a(1, "leads") and after.unknown:
+            return "unclear", "it asks, and says that somebody led something else"
         if after.of("refused") and after.key(0) in ("whether", "ob") and not after.mentions:
             return "unclear", "it does not know whether that still holds"
         earlier = {mention.name for mention in reading.asserted()}
@@ -61,6 +70,11 @@ def correction(
         roles = {after.role(name) for name in after.mentions if name.name in earlier}
         gone = bool(after.of("until")) and not after.named()  # actually, he resigned
         gone |= bool(after.of("believed"))
+        bare = cue.kind == "retracted" and not after.named()
+        if bare and after.of("refused"):
+            return "refused", "the answer is taken back, and it says that it does not know"
+        if bare and "disregard" in after.keys(0):
+            return "denied", "the answer is taken back"
         announced |= cue.kind == "retracted" or roles == {Role.BESIDE} or gone  # actually, X is its speaker
         words = [at for at, token in enumerate(sentence) if token.is_word]
         only_no = all(_says_no(after, at) for at in words)
@@ -166,6 +180,10 @@ def _sign(after: Reading) -> Cue | None:
     if says_no and after.sign(first + 1) == ",":  # in Spanish, `no` is also `not`
         return Cue("retracted", first, first + 1)
     before = {at for cue in after.of("amended") for at in cue.span}
+    starts = {name.start for name in after.mentions}
+    for cue in after.of("retracted"):
+        if len(cue.span) > 1 and cue.end in starts:
+            return cue  # he came in 2024, make that X
     for cue in (*after.of("retracted"), *after.of("amended")):
         opening = all(
             not after.tokens[at].is_word or at in before or after.is_a(at, "opening")

@@ -49,9 +49,8 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
         for cue in reading.of("refused")
         for at in range(cue.end, cue.end + 5)
     )
-    if asks_which and (
-        rival is not None or len({name.kind for name in claimed} & {ACCEPTED, STALE, OTHER}) > 1
-    ):
+    sides = {name.kind for name in claimed} & {ACCEPTED, STALE, OTHER}
+    if asks_which and (rival is not None or len(sides) > 1):
         return "refused", "it says that it does not know which of several it is"
     if rival is not None and refused and reading.has("modal", 0):
         return "refused", "it only says which of several it might be"
@@ -93,8 +92,9 @@ def _asks_who(reading: Reading, last: Mention) -> bool:
     """Whether a refusal behind all names asks who it is: `X is a director, but I don't know who leads`."""
     for cue in reading.of("refused"):
         words = [at for at in range(cue.end, len(reading.tokens)) if reading.tokens[at].is_word]
-        asks = words[:1] and (reading.is_a(words[0], "who") or reading.key(words[0]) in _WHAT)
-        if asks and cue.start >= last.end and any(is_core(reading, at) for at in words):
+        asks = any(reading.is_a(at, "who") or reading.key(at) in _WHAT for at in words[:2])
+        core = any(is_core(reading, at) or reading.is_a(at, "tenure", "right") for at in words)
+        if asks and cue.start >= last.end and core:
             return True
     return False
 
@@ -255,7 +255,10 @@ def answering(reading: Reading) -> Mention | None:
         denied = any(cue.start == name.end or cue.end in (name.start, lead + 1) for cue in denials)
         denied |= name.start == 0 and reading.sign(name.end) == ":"  # the label `Office: unknown`
         denied |= all(reading.is_a(at, "topic") for at in name.span)  # Minister for Foreign Affairs
-        denied |= reading.keys(0, name.start) == ["the"] and reading.key(name.end) in ("has", "have", "had")
+        kinds = ("verb", "present", "past", "leads", "plays", "holds", "remains", "chosen", "gains")
+        noun = reading.sign(name.end).islower() and not reading.is_a(name.end, *kinds)
+        noun |= reading.key(name.end) in ("has", "have", "had")  # the Brazilian federation, the Squadra has
+        denied |= reading.keys(0, name.start) == ["the"] and noun
         indefinite = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
         if expected and not (denied or indefinite or name.possessive or reading.is_a(name.end, "speech")):
             return name

@@ -70,6 +70,10 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         and not turned
     ):
         return "is only what some say"
+    lead = reading.lead(mention)
+    staged = lead > 0 and reading.key(lead - 1) in _STAGED and not reading.is_a(lead, "by")
+    if staged and not asked_events(reading):
+        return "is only where something was held"
     if body := _body(reading, mention):
         return f"is said to hold an office of {body}"
     if _ADDRESS.fullmatch(mention.name):
@@ -98,6 +102,9 @@ def _doubt(reading: Reading, mention: Mention) -> str:
     if odd and not (len(odd) == 1 and _is_detailed(reading, odd[0], mention)):
         return f"is named with {reading.key(odd[0])!r}, which is not known to assert it"
     return ""
+
+
+_STAGED = ("held", "hosted", "staged", "organised", "organized", "tenu", "tenue", "celebró")
 
 
 def _has_another(reading: Reading, mention: Mention) -> bool:
@@ -137,6 +144,9 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
         is_core(reading, at) for at in range(mention.end, len(reading.tokens))
     ):
         start = naming + 1  # Reuters calls X the president
+    for that in reading.of("whether"):  # Z reports that X is it
+        if that.end <= mention.start and reading.is_a(that.start - 1, "speech", "naming"):
+            start = max(start, that.end)
     for at in range(start, mention.start):
         owner = reading.tokens[at].possessive and not (mention.value or reading.is_a(at, "foreign", "topic"))
         if not owner and _is_common(reading, at, mention):  # Nigeria's X, the orchestra's conductor X
@@ -190,9 +200,18 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
         return True  # X is a statue in India
     if reading.is_a(verb, "plays") and not (is_about(reading, verb) or asked_office(reading)):
         return True  # asked for its owner, X played for Z
+    if reading.key(verb + reading.key(verb).endswith("ly")) in ("means", "meant", "derives", "translates"):
+        return True  # the name X means a city
     be = verb + (reading.keys(verb, verb + 2) == ["has", "been"])
     if be > verb and asked_office(reading) and reading.is_a(be + 1, "indefinite"):
         return not office_fits(reading, reading.keys(be + 2))  # X has been a judge of it since 2018
+    is_a = reading.is_a(be, "present", "past") or be > verb
+    says = any(_says_it(reading, at) for at in range(be + 2, len(tokens)))
+    if mention.person and is_a and reading.is_a(be + 1, "indefinite") and not says:
+        return True  # X is a biologist
+    would = reading.keys(verb, verb + 2) == ["would", "be"] and reading.is_a(verb + 2, "indefinite")
+    if would and not any(is_core(reading, at) for at in _behind(reading, mention)):
+        return True  # X would be a disaster
     kind = reading.is_a(verb + 1, "indefinite") and reading.is_a(verb + 2, "thing")
     if reading.is_a(verb, "present") and kind and not mention.person:
         return True  # X is a club that everybody knows
@@ -212,11 +231,13 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     leads = reading.is_a(verb, "leads") or reading.keys(verb, verb + 2) == ["served", "as"]
     won = reading.key(verb) in ("won", "wins")
     won &= reading.is_a(verb + 1, "article") or reading.key(verb + 1) in reading.words.values["number"]
-    won |= reading.key(verb) in ("joined", "joins", "entered")
-    if not (asked_office(reading) and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
+    won |= reading.key(verb) in ("joined", "joins", "entered", "represented")
+    whose = asked_office(reading) or (won and mention.person and not is_about(reading, verb))
+    if not (whose and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
         return False
     end = reading.end(verb, _BORDERS | ({"and"} if won else set()))
-    if reading.key(end) == "and" and reading.is_a(end + 1, "holds", "gains"):
+    wins = reading.key(verb) in ("won", "wins")
+    if wins and reading.key(end) == "and" and reading.is_a(end + 1, "holds", "gains"):
         end = reading.end(end + 1, _BORDERS)  # X won the vote and took office
     rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not is_object(reading, at)]
     by = reading.end(verb, ("by",))
@@ -236,6 +257,12 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     described = named or reading.is_a(verb + 1, "object") or reading.key(verb + 1) in ("on", "at")
     described |= bool(noun and noun[0].kind == "word")
     return described and not office_fits(reading, [reading.key(at) for at in rest])
+
+
+def _says_it(reading: Reading, at: int) -> bool:
+    """Whether a word says what is asked for, or speaks of what the question is about."""
+    core = is_core(reading, at) or of_asked_event(reading, at)
+    return core or reading.is_a(at, "right", "tenure")
 
 
 def _is_another(reading: Reading, mention: Mention) -> bool:
@@ -355,7 +382,7 @@ def _is_said_of(reading: Reading, at: int, mention: Mention) -> bool:
 
 def _is_gain(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a verb says that somebody gets what is asked for: `Z lured X`, `X cruised to a third term`."""
-    if reading.is_a(at, "chosen") and mention.person:
+    if reading.is_a(at, "chosen") and mention.person and "record" not in reading.asked:
         passive = reading.is_a(at - 1, "verb") or reading.has("past", reading.lead(mention), at + 2)
         return reading.lead(mention) - 1 <= at < mention.start or (at > mention.start and passive)
     behind = range(at + 1, _behind(reading, mention).stop)

@@ -110,7 +110,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         if verdict in ("unclear", "wrong") and not (taken_back or case.several):
             verdict, reason = holder(rest, reading, candidates, text) or (verdict, reason)
     result = result._replace(verdict=verdict, reason=reason)
-    if following and not taken_back and (verdict != "correct" or candidates.of_values):
+    aside = verdict == "correct" and _is_aside(reading)
+    if following and not taken_back and (verdict != "correct" or candidates.of_values or aside):
         later = judged(following, openings - 1)
         asked = keys_of(case.question)
         again = case.question if keys_of(following.text)[: len(asked)] == asked else ""
@@ -166,6 +167,9 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     """Whether what follows a sentence with a verdict is the answer, and not the sentence."""
     if verdict == "empty":
         return bool(later.named)
+    if verdict == "correct" and later.verdict in ("stale", "wrong") and _is_aside(reading):
+        past = any(cue.kind in ("until", "former") for cue in reading.words.find(keys_of(later.answer)))
+        return bool(later.named) and not past and _says_core(reading, later)
     heading = not (reading.mentions or any(token.text.islower() for token in reading.tokens))
     if heading and later.named and _LABELLED.match(later.answer):
         return True  # above labelled lines
@@ -178,8 +182,8 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
         return True  # X was a pilot. The president is Y.
     opening = keys_of(later.answer)[:2]
     current = any(cue.kind == "now" for cue in reading.words.find(opening))
-    sure = later.verdict == "correct" and opening[:1] != ("as",)  # but as of 2021
-    if current and verdict != "correct" and later.named and (sure or _says_core(reading, later)):
+    right = later.verdict == "correct" and opening[:1] != ("as",)  # but as of 2021
+    if current and verdict != "correct" and later.named and (right or _says_core(reading, later)):
         return True  # it has had several presidents, among them Z. The current president is X.
     if reading.of("believed") and later.named and verdict != "correct":
         return True  # Many would say Y. It is X.
@@ -205,6 +209,14 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     )  # but it was composed by Y
     instead = {"stale": "correct", "wrong": "correct", "correct": "stale"}.get(verdict)
     return past and later.verdict == instead  # Y took office in 2017. X succeeded him in 2023.
+
+
+def _is_aside(reading: Reading) -> bool:
+    """Whether a sentence with a name says no word of what is asked for: `X learned the trade at Z.`"""
+    words = [at for at, token in enumerate(reading.tokens) if token.text.islower()]
+    kinds = ("right", "tenure", "present", "leads", "plays", "speaker")
+    says = any(is_core(reading, at) or reading.is_a(at, *kinds) for at in words)
+    return len(words) > 3 and not says and not reading.of("now", "hedge", "took_over", "handed_on")
 
 
 def _says_core(reading: Reading, later: Judged) -> bool:

@@ -28,10 +28,9 @@ def read_offices(reading: Reading) -> None:
     _read_appointments(reading)
     for name in reading.unknown:  # it is coached by Z, who brought X
         lead = reading.lead(name)
-        agent = (
-            reading.is_a(lead, "by") and reading.is_a(lead - 2, "present") and reading.sign(name.end) == ","
-        )
-        for mention in reading.mentions if agent and reading.is_a(name.end + 1, "who") else ():
+        agent = reading.is_a(lead, "by") and reading.is_a(lead - 2, "present")
+        goes_on = reading.sign(name.end) == "," and reading.is_a(name.end + 1, "who")
+        for mention in reading.mentions if agent and goes_on else ():
             reading.assign(mention if mention.start > name.end else None, Role.BESIDE, CLAIMED)
     named = reading.named()
     offices = {mention.start: _office(reading, mention) for mention in named}
@@ -105,7 +104,9 @@ def of_office(reading: Reading, at: int) -> bool:
 
 def is_object(reading: Reading, at: int) -> bool:
     """Whether a noun is another's: `married to the president`, `the president's brother`."""
-    led = reading.is_a(at - 1, "article") and reading.is_a(at - 2, "object", "of")
+    led = reading.is_a(at - 1, "article") and (
+        reading.is_a(at - 2, "object", "of") or any(cue.end == at - 1 for cue in reading.of("beside"))
+    )  # who has beaten the champion
     return reading.tokens[at].possessive or led
 
 

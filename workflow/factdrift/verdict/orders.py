@@ -38,7 +38,14 @@ def read_order(reading: Reading) -> None:
         lead = reading.lead(mention)
         if reading.key(lead) == "let" and reading.key(mention.end) == "go":
             reading.assign(mention, Role.BEFORE)
-        joined = reading.is_a(lead - (reading.key(lead) == "for"), "arrived")
+        arrival = lead - (reading.key(lead) == "for")
+        joined = reading.is_a(arrival, "arrived")
+        if (
+            joined
+            and reading.key(arrival - 1) == "who"
+            and any(name.end < arrival for name in reading.unknown)
+        ):
+            reading.assign(mention, Role.BESIDE)  # his friend Z, who joined X
         verb = _dated_verb(reading, lead)
         founding = reading.words.values["event"].get(reading.key(verb)) in ("founding", "start")
         still = reading.has_cue("now", mention.end, len(reading.tokens))  # X, where she is since

@@ -92,8 +92,12 @@ def _of_lines(text: str, question: str, cues: Cues) -> str:
             fields.append(Field(match[1].strip(), match[2].strip("\"' \t")))
             end += 1
         labels = {key for field in fields for key in keys_of(field.label)}
-        fits = any(_fit(field.label, asked, cues) > 0 for field in fields)
-        if len(fields) > 1 and fits and not any(cues.has("apart", key) for key in labels):
+        best = max((_fit(field.label, asked, cues) for field in fields), default=0)
+        fits = best > 0
+        who = best == 1 and any(cues.has("who", key) for key in asked)
+        if who and len(fields) > 2 and keys_of(fields[0].label) == ("name",) and "born" in labels:
+            done.append(f"This is about {fields[0].value}.")
+        elif len(fields) > 1 and fits and not any(cues.has("apart", key) for key in labels):
             done.append(_in_words(_records_of(fields), asked, cues))
         else:
             end = max(end, at + 1)
@@ -109,7 +113,7 @@ def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:
     """
     keys = keys_of(_WORDS.sub(" ", _ASIDE.sub("", label)))
     kinds = {cue.kind for cue in cues.find(keys)}
-    if kinds & {"former", "took_over", "handed_on", "beside"}:
+    if kinds & {"former", "took_over", "handed_on", "beside", "attempt"}:
         return -1
     now = [cue for cue in cues.find(keys) if cue.kind == "now" and not cues.has("since", keys[cue.start])]
     places = {position for cue in now for position in range(cue.start, cue.end)}

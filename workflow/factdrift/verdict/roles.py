@@ -118,7 +118,7 @@ def _read_denials(reading: Reading) -> None:
     for cue in (*reading.of("not"), *bounds):
         end = _scope(reading, cue.end + (reading.sign(cue.end) == ":"))  # Incorrect: X
         behind = ("any", "anymore", "was", "were", "been")  # when it was cancelled, he founded X
-        end = cue.end if reading.key(cue.start) in behind else end
+        end = cue.end if reading.key(cue.start) in behind or reading.key(cue.end - 1) == "outdated" else end
         inside = [mention for mention in reading.mentions if cue.end <= mention.start < end]
         if inside and reading.is_a(cue.start, "instead"):
             verbs = (at for at in range(inside[0].end, end) if reading.is_a(at, "verb"))

@@ -171,6 +171,7 @@ def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
     return all(
         key in reading.asked
         or abbreviates(key, reading.asked)
+        or reading.words.values["event"].get(key) in asked_events(reading)  # the ex-wife
         or (len(key) > 4 and any(word.endswith(key) for word in reading.asked))
         for key in keys
     )
@@ -290,6 +291,8 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
         led = reading.sign(mention.end) == "," and reading.key(mention.end + 1) in ("where", "wo")
         inside = led and mention.end < cue.start < reading.end(mention.end + 2)
         name = mention if name is None and inside and trailing is False else name
+    if name and name.end == cue.start - 1 and reading.key(cue.start - 1) == "by":
+        then = None  # X by now, or still Y
     if name and then and name.end == cue.start - 1 and reading.is_a(name.end, "present"):
         then = then if adjacent(reading, cue, then, 2) else None  # X is still ahead of Y
     if name and name.end == cue.start and reading.is_a(cue.end, "verb", "holds"):
