@@ -312,7 +312,8 @@ def read_attempts(reading: Reading) -> None:
         ends = [turn.end for turn in reading.of("took_over") if not reading.is_a(turn.start, "when")]
         if who and before and any(cue.end < end <= before[0].start for end in ends):
             reading.assign(before[0], Role.NOW, (Role.BEFORE,))  # X is expected to succeed Y
-        if what is not None and not reading.stopped(cue.end, what.start, kinds=("and", "contrast")):
+        stops = STOPS - {":"} if what is not None and label < what.start else STOPS
+        if what is not None and not reading.stopped(cue.end, what.start, stops, ("and", "contrast")):
             own = who is not None and reading.keys(0, who.start) != ["the"]  # the Z board tried to hire X
             reading.assign(what, Role.BESIDE if own else Role.DENIED)
 

@@ -210,7 +210,9 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     if mention.person and is_a and reading.is_a(be + 1, "indefinite") and not says:
         return True  # X is a biologist
     would = reading.keys(verb, verb + 2) == ["would", "be"] and reading.is_a(verb + 2, "indefinite")
-    if would and not any(is_core(reading, at) for at in _behind(reading, mention)):
+    if would and not any(
+        is_core(reading, at) and tokens[at].text.islower() for at in _behind(reading, mention)
+    ):
         return True  # X would be a disaster
     kind = reading.is_a(verb + 1, "indefinite") and reading.is_a(verb + 2, "thing")
     if reading.is_a(verb, "present") and kind and not mention.person:
@@ -261,8 +263,8 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
 
 def _says_it(reading: Reading, at: int) -> bool:
     """Whether a word says what is asked for, or speaks of what the question is about."""
-    core = is_core(reading, at) or of_asked_event(reading, at)
-    return core or reading.is_a(at, "right", "tenure")
+    core = (is_core(reading, at) and not is_object(reading, at)) or of_asked_event(reading, at)
+    return core or (reading.is_a(at, "right", "tenure") and reading.key(at) != "title")
 
 
 def _is_another(reading: Reading, mention: Mention) -> bool:

@@ -169,7 +169,10 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
         return bool(later.named)
     if verdict == "correct" and later.verdict in ("stale", "wrong") and _is_aside(reading):
         past = any(cue.kind in ("until", "former") for cue in reading.words.find(keys_of(later.answer)))
-        return bool(later.named) and not past and _says_core(reading, later)
+        own = any(
+            reading.words.has("pronoun", key) for key in keys_of(later.answer)[:1]
+        )  # X said so. He is it
+        return bool(later.named) and not (past or own) and _says_core(reading, later)
     heading = not (reading.mentions or any(token.text.islower() for token in reading.tokens))
     if heading and later.named and _LABELLED.match(later.answer):
         return True  # above labelled lines
@@ -214,7 +217,7 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
 def _is_aside(reading: Reading) -> bool:
     """Whether a sentence with a name says no word of what is asked for: `X learned the trade at Z.`"""
     words = [at for at, token in enumerate(reading.tokens) if token.text.islower()]
-    kinds = ("right", "tenure", "present", "leads", "plays", "speaker")
+    kinds = ("right", "tenure", "present", "leads", "plays")
     says = any(is_core(reading, at) or reading.is_a(at, *kinds) for at in words)
     return len(words) > 3 and not says and not reading.of("now", "hedge", "took_over", "handed_on")
 
