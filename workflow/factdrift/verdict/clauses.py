@@ -34,6 +34,8 @@ def read_events(reading: Reading) -> None:
         agent = reading.key(lead - 1)[-2:] in ("er", "or") and of_asked_event(reading, lead - 1)
         if agent and reading.key(lead) == "of":
             reading.assign(mention, Role.BESIDE, CLAIMED)  # Z, the owner of X
+        elif event == "marriage" and mention.end < len(reading.tokens) and _of_another(reading, mention):
+            reading.assign(mention, Role.BESIDE)
         elif event in asked and mention.kind != UNKNOWN:
             others = any(reading.is_a(at, "other") for at in range(mention.end, len(reading.tokens)))
             elsewhere = others and not _names_subject(reading)  # X composed the music of other films
@@ -41,6 +43,15 @@ def read_events(reading: Reading) -> None:
         elif event and (asked or any(reading.role(name) in HOLDS for name in free)):
             there = not mention.person and mention.end in range(resumed)
             reading.assign(mention, Role.NOW if there else Role.BESIDE, CLAIMED)
+
+
+def _of_another(reading: Reading, mention: Mention) -> bool:
+    """Whether a sentence says that somebody is married to another: `X was married to the agent Z`."""
+    if _names_subject(reading) or not reading.is_a(mention.end, "past", "present"):
+        return False
+    return any(
+        name.start > mention.end and reading.key(reading.lead(name)) != "in" for name in reading.unknown
+    )
 
 
 def _resumes(reading: Reading, at: int, asked: set[str]) -> bool:
@@ -315,7 +326,9 @@ def read_attempts(reading: Reading) -> None:
         stops = STOPS - {":"} if what is not None and label < what.start else STOPS
         if what is not None and not reading.stopped(cue.end, what.start, stops, ("and", "contrast")):
             own = who is not None and reading.keys(0, who.start) != ["the"]  # the Z board tried to hire X
-            reading.assign(what, Role.BESIDE if own else Role.DENIED)
+            reading.assign(
+                what, Role.BESIDE if own else Role.DENIED, HOLDS if who is None else (Role.ASSERTED,)
+            )
 
 
 _ALL = ("all", "every", "everyone", "everybody", "always", "alle", "jeder")
@@ -398,7 +411,13 @@ def read_conditions(reading: Reading) -> None:
         that = token.key != "if" and reading.key(at + 1) == "that"  # provided that
         of_speaker = subject is None or subject.key == "by" or subject.text == "Sie"
         of_speaker |= reading.is_a(at + 1 + that, "speaker")
-        if of_speaker or reading.key(at - 1) in ("even", "auch", "selbst", "as") or tokens[-1].text == "?":
+        both = len({mention.name for mention in reading.mentions}) > 1  # if you mean it, that would be X
+        both &= sum(reading.is_a(other, "if") for other in range(len(tokens))) > 1 and reading.has("modal", 0)
+        if (
+            (of_speaker and not both)
+            or reading.key(at - 1) in ("even", "auch", "selbst", "as")
+            or tokens[-1].text == "?"
+        ):
             continue
         then = reading.end(at + 1, STOPS | {"then", "dann"})  # if the winner, X, has, then he is
         inside = range(at, then if reading.key(then) in ("then", "dann") else reading.end(at + 1, _CLAUSE))

@@ -78,7 +78,11 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return f"is said to hold an office of {body}"
     if _ADDRESS.fullmatch(mention.name):
         return ""
-    other = "ownership" in asked_events(reading) and _has_another(reading, mention)
+    after = _behind(reading, mention)
+    other = "ownership" in asked_events(reading) and (
+        _has_another(reading, mention)
+        or (reading.key(mention.end) == "holds" and any(name.start in after for name in reading.unknown))
+    )
     if other and not any(token.is_capital and token.key in reading.asked for token in reading.tokens):
         return "is said to have it of something else"
     parts = (
@@ -88,7 +92,6 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return "is said to hold it of a part"
     if _is_described(reading, mention) or _is_another(reading, mention):
         return "is said to be or do something else"
-    after = _behind(reading, mention)
     asked = any(reading.tokens[at].is_capital and reading.key(at) in reading.asked for at in after)
     if reading.words.only_names and mention.person and not asked:
         for name in (name for name in reading.unknown if name.start in after):
@@ -196,6 +199,12 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     aside = range(verb + 2, len(tokens)) if apposed else ()
     if any(is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
         return True  # X, a critic of the president
+    ranked = any(
+        reading.key(at) in reading.words.values["ordinal"] and reading.key(at) not in ("first", "1")
+        for at in range(verb, min(verb + 4, len(tokens)))
+    )
+    if asks_most(reading) and ranked and not {"second", "third"} & {*reading.asked}:
+        return True  # X is the seventh-largest
     if asks_most(reading) and reading.is_a(verb, "present", "past") and reading.is_a(verb + 1, "indefinite"):
         return True  # X is a statue in India
     if reading.is_a(verb, "plays") and not (is_about(reading, verb) or asked_office(reading)):
@@ -230,7 +239,10 @@ def _is_described(reading: Reading, mention: Mention) -> bool:
     acts &= reading.is_a(verb + 1, "article") and not reading.is_a(verb + 3, "tenure", "right")
     if acts and office_fits(reading, [reading.key(verb + 2)]):
         return True  # X served the president coffee
-    leads = reading.is_a(verb, "leads") or reading.keys(verb, verb + 2) == ["served", "as"]
+    leads = reading.is_a(verb, "leads") or reading.keys(verb, verb + 2) in (
+        ["served", "as"],
+        ["served", "in"],
+    )
     won = reading.key(verb) in ("won", "wins")
     won &= reading.is_a(verb + 1, "article") or reading.key(verb + 1) in reading.words.values["number"]
     won |= reading.key(verb) in ("joined", "joins", "entered", "represented")

@@ -183,7 +183,8 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     )
     if ((verdict == "unclear" and reading.doubts) or leaves_open) and _says_core(reading, later):
         return True  # X was a pilot. The president is Y.
-    opening = keys_of(later.answer)[:2]
+    opening = keys_of(later.answer)[:4]
+    opening = opening[:2] if any(reading.words.has("pronoun", key) for key in opening[:1]) else opening
     current = any(cue.kind == "now" for cue in reading.words.find(opening))
     right = later.verdict == "correct" and opening[:1] != ("as",)  # but as of 2021
     if current and verdict != "correct" and later.named and (right or _says_core(reading, later)):

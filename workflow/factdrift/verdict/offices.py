@@ -242,13 +242,17 @@ def other_body(reading: Reading, mention: Mention, end: int) -> str:
             for at in body.span
         )
         common |= reading.sign(body.end) == "-"  # the CDU-Politiker
+        starts = {key[:4] for key in reading.asked if len(key) > 4}
+        common |= not starts.isdisjoint(reading.key(at)[:4] for at in body.span)  # the Lebanese Republic
         common &= not (reading.is_a(body.end - 1, "direction") and reading.key(body.end) in reading.asked)
         common |= reading.has("thing", body.end, body.end + 3)  # the Swiss food company
         owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
         agent = mention.end <= at - 1 and is_core(reading, at - 1)  # X was director of Z
         of = reading.is_a(at, "of") and (agent or (at != mention.end and of_office(reading, at)))
         of |= asked_office(reading) and at == mention.end and reading.key(at) in ("at", "bei")
-        if not common and (owner or of):
+        noun = reading.is_a(body.start - 1, "article") and reading.is_a(body.start - 2, "present")
+        noun &= len(body.span) > 1 and is_core(reading, body.end) and mention.end == body.start - 2
+        if not common and (owner or of or noun):  # X is the Real Madrid coach
             return body.name
     return ""
 

@@ -178,8 +178,10 @@ class Reading:
         earlier = [name for name in self.named() if name.end <= cue.start and not self._is_noun(name)][-2:]
         if len(earlier) == 2 and earlier[1].kind == UNKNOWN != earlier[0].kind:  # X of the Labour Party
             of = self.lead(earlier[1])
-            verb = self.is_a(earlier[0].end, "past", "present") and not self.stopped(earlier[0].end, of)
+            stopped = self.stopped(earlier[0].end, of) or "," in self.keys(earlier[0].end, of)
+            verb = self.is_a(earlier[0].end, "past", "present") and not stopped
             subject = self.is_a(of, "of") and (of == earlier[0].end or verb)  # X was coach of Z
+            subject |= earlier[0].person and not stopped and self.key(of) == "for"  # X was minister for Z
             earlier = earlier[:1] if subject else earlier
         return earlier[-1] if earlier and self._near(earlier[-1].end, cue.start, reach, stops) else None
 
