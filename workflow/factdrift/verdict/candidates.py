@@ -291,7 +291,8 @@ class Candidates:
         if number.isdigit() and number not in own:
             return True  # Charles II
         longer = end not in starts and tokens[start].is_capital and self._goes_on(tokens, end, person)
-        whole = len(span) > 2 and not part and not self._goes_on(tokens, end + 1)  # X Leigh Coventry Seward
+        goes_on = any(token.text == "," or token.text.islower() for token in tokens[end + 1 : end + 2])
+        whole = len(span) > 2 and not part and goes_on  # Kirsty Leigh Coventry Seward is
         if longer and not (person and (whole or self._has_second_surname(tokens, span))):
             shouted = tokens[start].text.isupper() and after is not None and after.text.isupper()
             return part or not shouted or (after is not None and _is_roman(after))

@@ -33,19 +33,10 @@ def correction(
         rest = part.rest
         after = read_sentence(sentence, candidates, text)
         cue = _sign(after)
-        if reading.tokens[-1].text == "?" and after.tokens[-1].text == "?" and after.key(0) in ("or", "oder"):
-            return "refused", "it asks twice"
-        if reading.tokens[-1].text == "?" and after.of("refused") and not after.mentions:
-            return "refused", "it asks, and says that it does not know"
-        asked = reading.tokens[-1].text == "?" and not after.mentions and bool(reading.asserted())
-        last_word = [token.key for token in after.tokens if token.is_word][-1:]
-        then = rest and read_sentence(split(rest, reading.words, candidates.within).answer, candidates, text)
-        no = last_word in (["no"], ["nein"]) or after.of("believed") or _sign(after)
-        if asked and no and not (isinstance(then, Reading) and then.mentions):
-            kinds = {name.kind for name in reading.asserted()}
-            return "denied" if ACCEPTED in kinds else "wrong", "it asks, and says no"
-        if asked and after.is_a(0, "pronoun") and after.is_a(1, "leads") and after.unknown:
-            return "unclear", "it asks, and says that somebody led something else"
+        next_answer = split(rest, reading.words, candidates.within).answer if rest else ()
+        goes_on = bool(next_answer) and bool(read_sentence(next_answer, candidates, text).mentions)
+        if reading.tokens[-1].text == "?" and (reply := _reply(reading, after, goes_on)):
+            return reply
         if after.of("refused") and after.key(0) in ("whether", "ob") and not after.mentions:
             return "unclear", "it does not know whether that still holds"
         earlier = {mention.name for mention in reading.asserted()}
@@ -107,6 +98,27 @@ def correction(
             if not announced:
                 return instead_of_none
     return instead_of_none
+
+
+def _reply(reading: Reading, after: Reading, goes_on: bool) -> tuple[str, str] | None:
+    """Verdict and rule of what follows `X?`, if it leaves the answer open or says no; or None.
+
+    `goes_on`: the sentence behind it names a candidate.
+    """
+    if after.tokens[-1].text == "?" and after.key(0) in ("or", "oder"):
+        return "refused", "it asks twice"
+    if after.mentions:
+        return None
+    if after.of("refused"):
+        return "refused", "it asks, and says that it does not know"
+    last = [token.key for token in after.tokens if token.is_word][-1:]
+    no = last in (["no"], ["nein"]) or after.of("believed") or _sign(after)
+    if reading.asserted() and no and not goes_on:
+        accepted = any(name.kind == ACCEPTED for name in reading.asserted())
+        return "denied" if accepted else "wrong", "it asks, and says no"
+    if reading.asserted() and after.is_a(0, "pronoun") and after.is_a(1, "leads") and after.unknown:
+        return "unclear", "it asks, and says that somebody led something else"
+    return None
 
 
 def holder(

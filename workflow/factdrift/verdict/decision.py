@@ -69,7 +69,7 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
         return {STALE: "stale"}.get(other.kind, "wrong"), "another clause says who has what is asked for"
     now = [name for name in claimed if reading.role(name) == Role.NOW and name.kind in (STALE, OTHER)]
     if first.kind == ACCEPTED and first.start in reading.doubts and reading.role(first) == Role.ONCE and now:
-        return {STALE: "stale"}.get(now[0].kind, "wrong"), f"{now[0].name!r} is said to hold now"
+        return {STALE: "stale"}.get(now[0].kind, "wrong"), f"{now[0].name!r} holds now"
     if first.kind == ACCEPTED and first.start in reading.doubts:
         return "unclear", f"an accepted answer {reading.doubts[first.start]}"
     points = [

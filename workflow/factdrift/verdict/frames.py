@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import NO_NOUNS, asked_events, is_about, is_drawn, of_asked_event
 from factdrift.verdict.cues import about
+from factdrift.verdict.descriptions import behind, is_border, is_described
 from factdrift.verdict.names import ACCEPTED
 from factdrift.verdict.offices import asked_office, is_core, is_object, of_office, office_fits, other_body
-from factdrift.verdict.orders import asks_most
 from factdrift.verdict.reading import CLAIMED, Reading, Role
 from factdrift.verdict.terms import takes_office
 
-_BORDERS = frozenset('.;:(),—–"?!|[]')
 _ROWS = (
     *("holds", "article", "by", "tenure", "particle", "locative", "to", "of", "right", "known", "thing"),
     *("lasting", "noun"),
@@ -73,24 +72,24 @@ def _doubt(reading: Reading, mention: Mention) -> str:
     lead = reading.lead(mention)
     staged = lead > 0 and reading.key(lead - 1) in _STAGED and not reading.is_a(lead, "by")
     if staged and not asked_events(reading):
-        return "is only where something was held"
+        return "is only where something happened"
     if body := _body(reading, mention):
         return f"is said to hold an office of {body}"
     if _ADDRESS.fullmatch(mention.name):
         return ""
-    after = _behind(reading, mention)
+    after = behind(reading, mention)
     other = "ownership" in asked_events(reading) and (
         _has_another(reading, mention)
         or (reading.key(mention.end) == "holds" and any(name.start in after for name in reading.unknown))
     )
     if other and not any(token.is_capital and token.key in reading.asked for token in reading.tokens):
         return "is said to have it of something else"
-    parts = (
-        at for at in _behind(reading, mention) if reading.is_a(at, "part") and reading.is_a(at + 1, "of")
-    )
+    if not mention.person and (subject := _other_subject(reading, mention)):
+        return f"speaks of {subject}"
+    parts = (at for at in behind(reading, mention) if reading.is_a(at, "part") and reading.is_a(at + 1, "of"))
     if any(reading.key(at) not in reading.asked for at in parts):
         return "is said to hold it of a part"
-    if _is_described(reading, mention) or _is_another(reading, mention):
+    if is_described(reading, mention) or _is_another(reading, mention):
         return "is said to be or do something else"
     asked = any(reading.tokens[at].is_capital and reading.key(at) in reading.asked for at in after)
     if reading.words.only_names and mention.person and not asked:
@@ -108,6 +107,16 @@ def _doubt(reading: Reading, mention: Mention) -> str:
 
 
 _STAGED = ("held", "hosted", "staged", "organised", "organized", "tenu", "tenue", "celebró")
+
+
+def _other_subject(reading: Reading, mention: Mention) -> str:
+    """A name that begins the sentence instead of what the question is about: `Z has its seat in X`."""
+    own = any(token.is_capital and token.key in reading.asked for token in reading.tokens[: mention.start])
+    for name in reading.unknown[:1]:
+        begins = name.start < 2 and "'" not in name.name and name.end + (reading.sign(name.end) == ",")
+        if begins and not own and begins < mention.start and reading.is_a(begins, "verb", "who"):
+            return name.name
+    return ""
 
 
 def _has_another(reading: Reading, mention: Mention) -> bool:
@@ -134,9 +143,9 @@ def _is_detailed(reading: Reading, odd: int, mention: Mention) -> bool:
 def _clause(reading: Reading, mention: Mention) -> tuple[int, int]:
     """Where the clause of a name begins and ends."""
     start = mention.start
-    while start and not _is_border(reading, start - 1):
+    while start and not is_border(reading, start - 1):
         start -= 1
-    return start, _behind(reading, mention).stop
+    return start, behind(reading, mention).stop
 
 
 def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
@@ -161,7 +170,7 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     led = any(reading.is_a(at, "verb", "holds") or is_about(reading, at) for at in words)
     led &= not mention.value and not (mention.person and asked_office(reading))
     led &= reading.is_a(mention.end, "locative", "object", "from", "to", "when", "limit")
-    for at in _behind(reading, mention) if not (mention.value and governed) else ():
+    for at in behind(reading, mention) if not (mention.value and governed) else ():
         core = is_core(reading, at) and not is_object(reading, at)
         if core or at in before or reading.key(at) in ("according", "laut", "following", "despite"):
             return  # X replaced Y at a fixed rate
@@ -170,113 +179,8 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
             yield at
 
 
-def _behind(reading: Reading, mention: Mention) -> range:
-    """The positions behind a name in its clause."""
-    ends = (at for at in range(mention.end, len(reading.tokens)) if _is_border(reading, at))
-    return range(mention.end, next(ends, len(reading.tokens)))
-
-
 def _body(reading: Reading, mention: Mention) -> str:
-    return other_body(reading, mention, _behind(reading, mention).stop)
-
-
-def _is_described(reading: Reading, mention: Mention) -> bool:
-    """Whether a verb says nothing of the office that is asked for: `X is a general`, `X runs Y`."""
-    verb, tokens = mention.end, reading.tokens
-    if (
-        reading.asked[:1] in (("who",), ("wer",))
-        and reading.is_a(verb, "present", "past")
-        and reading.keys(verb + 1, verb + 3) == ["one", "of"]
-    ):
-        return True  # X is one of the greatest managers
-    if reading.sign(verb) == "," and reading.is_a(verb + 1, "who") and reading.is_a(verb + 2, "past"):
-        act = reading.end(verb + 2, ",") + 1
-        kinds = ("verb", "holds", "achieved", "remains", "leads", "starter", "conjunction", "gains", "chosen")
-        known = reading.is_a(act, *kinds) or any(act in cue.span for cue in reading.cues)
-        if mention.person and reading.sign(act).islower() and not (known or is_about(reading, act)):
-            return True  # X, who was a curator, organised a show
-    apposed = reading.sign(verb) == "," and reading.is_a(verb + 1, "indefinite")
-    aside = range(verb + 2, len(tokens)) if apposed else ()
-    if any(is_object(reading, at) and office_fits(reading, [reading.key(at)]) for at in aside):
-        return True  # X, a critic of the president
-    ranked = any(
-        reading.key(at) in reading.words.values["ordinal"] and reading.key(at) not in ("first", "1")
-        for at in range(verb, min(verb + 4, len(tokens)))
-    )
-    if asks_most(reading) and ranked and not {"second", "third"} & {*reading.asked}:
-        return True  # X is the seventh-largest
-    if asks_most(reading) and reading.is_a(verb, "present", "past") and reading.is_a(verb + 1, "indefinite"):
-        return True  # X is a statue in India
-    if reading.is_a(verb, "plays") and not (is_about(reading, verb) or asked_office(reading)):
-        return True  # asked for its owner, X played for Z
-    if reading.key(verb + reading.key(verb).endswith("ly")) in ("means", "meant", "derives", "translates"):
-        return True  # the name X means a city
-    be = verb + (reading.keys(verb, verb + 2) == ["has", "been"])
-    if be > verb and asked_office(reading) and reading.is_a(be + 1, "indefinite"):
-        return not office_fits(reading, reading.keys(be + 2))  # X has been a judge of it since 2018
-    is_a = reading.is_a(be, "present", "past") or be > verb
-    says = any(_says_it(reading, at) for at in range(be + 2, len(tokens)))
-    if mention.person and is_a and reading.is_a(be + 1, "indefinite") and not says:
-        return True  # X is a biologist
-    would = reading.keys(verb, verb + 2) == ["would", "be"] and reading.is_a(verb + 2, "indefinite")
-    if would and not any(
-        is_core(reading, at) and tokens[at].text.islower() for at in _behind(reading, mention)
-    ):
-        return True  # X would be a disaster
-    kind = reading.is_a(verb + 1, "indefinite") and reading.is_a(verb + 2, "thing")
-    if reading.is_a(verb, "present") and kind and not mention.person:
-        return True  # X is a club that everybody knows
-    wins = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "locative")
-    wins &= "record" in reading.asked
-    if wins and not any(is_core(reading, at) for at in _behind(reading, mention)):
-        return True  # X won in London
-    subject = any(token.is_capital and token.key in reading.asked for token in tokens)
-    if reading.key(verb).endswith("ed") and not subject and mention.person and is_about(reading, verb):
-        return any(name.start == verb + 1 for name in reading.unknown)  # X conducted Carmen
-    acts = asked_office(reading) and not any(verb in cue.span for cue in reading.cues)
-    acts &= reading.sign(verb).islower() and not reading.key(verb).endswith("ly")
-    acts &= not reading.is_a(verb, "verb", "present", "past", "achieved", "remains", "starter")
-    acts &= reading.is_a(verb + 1, "article") and not reading.is_a(verb + 3, "tenure", "right")
-    if acts and office_fits(reading, [reading.key(verb + 2)]):
-        return True  # X served the president coffee
-    leads = reading.is_a(verb, "leads") or reading.keys(verb, verb + 2) in (
-        ["served", "as"],
-        ["served", "in"],
-    )
-    won = reading.key(verb) in ("won", "wins")
-    won &= reading.is_a(verb + 1, "article") or reading.key(verb + 1) in reading.words.values["number"]
-    won |= reading.key(verb) in ("joined", "joins", "entered", "represented")
-    whose = asked_office(reading) or (won and mention.person and not is_about(reading, verb))
-    if not (whose and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
-        return False
-    end = reading.end(verb, _BORDERS | ({"and"} if won else set()))
-    wins = reading.key(verb) in ("won", "wins")
-    if wins and reading.key(end) == "and" and reading.is_a(end + 1, "holds", "gains"):
-        end = reading.end(end + 1, _BORDERS)  # X won the vote and took office
-    rest = [at for at in range(verb + 1, len(tokens)) if tokens[at].is_word and not is_object(reading, at)]
-    by = reading.end(verb, ("by",))
-    by_holder = any(office_fits(reading, [reading.key(at)]) for at in range(by, end))
-    chosen = {at for at in rest if reading.is_a(at, "chosen") and not by_holder}
-    turns = reading.of("now", "took_over", "handed_on", "disclaimer")
-    turns = [cue for cue in turns if not (won and cue.start > end)]
-    turns = [cue for cue in turns if cue.start or not reading.is_a(cue.end, "pronoun")]  # before he came, X
-    if turns or any(
-        (at < end and (reading.is_a(at, "tenure", "holds", "right", "achieved") or at in chosen))
-        or (leads and tokens[at].is_capital and reading.key(at) in reading.asked)
-        for at in rest
-    ):
-        return False
-    noun = reading.is_a(verb + 1, "article", "indefinite") and tokens[verb + 2 : verb + 3]
-    named = any(tokens[at].is_capital for at in _behind(reading, mention))
-    described = named or reading.is_a(verb + 1, "object") or reading.key(verb + 1) in ("on", "at")
-    described |= bool(noun and noun[0].kind == "word")
-    return described and not office_fits(reading, [reading.key(at) for at in rest])
-
-
-def _says_it(reading: Reading, at: int) -> bool:
-    """Whether a word says what is asked for, or speaks of what the question is about."""
-    core = (is_core(reading, at) and not is_object(reading, at)) or of_asked_event(reading, at)
-    return core or (reading.is_a(at, "right", "tenure") and reading.key(at) != "title")
+    return other_body(reading, mention, behind(reading, mention).stop)
 
 
 def _is_another(reading: Reading, mention: Mention) -> bool:
@@ -308,17 +212,6 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
     acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_NO_ACTS))
     return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
-
-
-def _is_border(reading: Reading, at: int) -> bool:
-    """Whether a sign, the end of a line or, behind a name, a conjunction is at a position."""
-    joins = reading.is_a(at, "conjunction") and (
-        any(other.end <= at for other in reading.named()) or reading.is_a(at + 1, "holds", "past", "verb")
-    )
-    if joins and reading.tokens[at - 1].is_capital and reading.key(at - 1) in reading.asked:
-        joins = all(name.start != at + 1 for name in reading.mentions)  # somebody saw Z and X
-    joins |= reading.is_a(at, "lacking") and any(other.end < at for other in reading.mentions)
-    return joins or reading.sign(at) in _BORDERS or reading.tokens[at].kind == "break"
 
 
 def _is_common(reading: Reading, at: int, mention: Mention) -> bool:
@@ -353,7 +246,7 @@ def _is_other(reading: Reading, at: int) -> bool:
 def _in_subject(reading: Reading, at: int) -> bool:
     """Whether a word only says whose what is asked for is: `the author of the 1980 novel is X`."""
     for of in range(at - 1, max(at - 5, 0), -1):
-        if reading.is_a(of, "verb") or _is_border(reading, of):
+        if reading.is_a(of, "verb") or is_border(reading, of):
             return False
         if reading.is_a(of, "of") and (reading.key(of - 1) in reading.asked or of_office(reading, of)):
             return True
@@ -364,14 +257,14 @@ def _is_apposed(reading: Reading, at: int, mention: Mention) -> bool:
     """Whether a word only describes a name: `reformist politician X won`, `it is the maestro X`."""
     start = mention.start
     while start and not (
-        _is_border(reading, start - 1) or reading.is_a(start - 1, "pronoun", *NO_NOUNS[1:], "verb", "who")
+        is_border(reading, start - 1) or reading.is_a(start - 1, "pronoun", *NO_NOUNS[1:], "verb", "who")
     ):
         start -= 1
         if reading.tokens[start].possessive and reading.sign(start).islower():
             return False  # the boss's friend X
     follows = of_asked_event(reading, mention.end) or is_drawn(reading, mention.end)
     follows |= reading.is_a(mention.end, "verb", "holds", "past", "leads")
-    begins = follows and (not start or _is_border(reading, start - 1))
+    begins = follows and (not start or is_border(reading, start - 1))
     led = mention.person and reading.is_a(start - 1, "verb", "by", "chosen")
     return start <= at < mention.start and (led or begins)
 
@@ -399,8 +292,8 @@ def _is_gain(reading: Reading, at: int, mention: Mention) -> bool:
     if reading.is_a(at, "chosen") and mention.person and "record" not in reading.asked:
         passive = reading.is_a(at - 1, "verb") or reading.has("past", reading.lead(mention), at + 2)
         return reading.lead(mention) - 1 <= at < mention.start or (at > mention.start and passive)
-    behind = range(at + 1, _behind(reading, mention).stop)
-    new = (of for of in behind if not reading.is_a(of - 1, "indefinite"))  # but not a job
+    rest = range(at + 1, behind(reading, mention).stop)
+    new = (of for of in rest if not reading.is_a(of - 1, "indefinite"))  # but not a job
     return reading.is_a(at, "gains") and any(reading.is_a(of, "tenure", "right") for of in new)
 
 
@@ -411,11 +304,12 @@ def _is_known(reading: Reading, at: int, mention: Mention) -> bool:
     if of_asked_event(reading, at) or key in about(tuple(reading.asked), words):
         return True  # her husband is X
     if words.only_names and not (mention.person and _is_said_of(reading, at, mention)):
-        return not reading.is_a(at, "foreign", "title") or key in reading.asked
+        return not reading.is_a(at, "foreign", "title") or key[:6] in {word[:6] for word in reading.asked}
     the_only = key == "only" and reading.is_a(at - 1, "article")
     own = key in reading.asked or the_only or reading.is_a(at, "deputy", "modal")
     company = reading.key(at - 2) in ("with", "mit") and not mention.person  # he lives with his wife in X
-    company |= reading.key(lead) == "as" and any(is_core(reading, of) for of in range(at, lead))
+    reigns = (is_core(reading, of) or is_about(reading, of) for of in range(at + 1, lead))
+    company |= reading.key(lead) == "as" and any(reigns)  # her son has reigned as King X
     if reading.is_a(at, "kin") and at < mention.start and (company or takes_office(reading, mention)):
         return True  # his eldest son X acceded to the throne
     if reading.is_a(at, "foreign") and not own:

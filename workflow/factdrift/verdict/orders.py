@@ -123,7 +123,12 @@ def _read_predecessors(reading: Reading) -> None:
             others = [*later[:1], *earlier[:-1][-1:]] if owner else [*later[:1], *earlier[-1:]]
         other = others[0] if others else None
         ends = sorted(name.start for name in (owner, other) if name)
-        linked = any(reading.has("verb", start, ends[-1]) for start in (ends[0], cue.start)) if other else 0
+        member = other is not None and reading.is_a(reading.lead(other), "of")  # X's predecessor was of Z
+        linked = (
+            not member and any(reading.has("verb", start, ends[-1]) for start in (ends[0], cue.start))
+            if other
+            else 0
+        )
         reading.assign(owner, Role.NOW if linked else Role.BESIDE)
         reading.assign(other, Role.BEFORE)
 

@@ -10,11 +10,8 @@ from factdrift.verdict.clauses import (
     asked_events,
     is_about,
     of_asked_event,
-    read_attempts,
-    read_conditions,
     read_contrasts,
     read_events,
-    read_future,
     read_gifts,
     read_subjects,
 )
@@ -23,6 +20,7 @@ from factdrift.verdict.frames import read_frames
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.offices import belongs, is_core, read_offices
 from factdrift.verdict.orders import read_order, read_ranks
+from factdrift.verdict.plans import read_attempts, read_conditions, read_future
 from factdrift.verdict.reading import (
     CLAIMED,
     HOLDS,
