@@ -32,11 +32,13 @@ def correction(
             sentence = whole  # No! It is X.
         rest = part.rest
         after = read_sentence(sentence, candidates, text)
+        if after.key(0) in ("q", "question", "frage") and after.sign(1) == ":":
+            break  # another one
         cue = _sign(after)
-        next_answer = split(rest, reading.words, candidates.within).answer if rest else ()
-        goes_on = bool(next_answer) and bool(read_sentence(next_answer, candidates, text).mentions)
-        if reading.tokens[-1].text == "?" and (reply := _reply(reading, after, goes_on)):
-            return reply
+        if reading.tokens[-1].text == "?" and (reply := _reply(reading, after)):
+            behind = split(rest, reading.words, candidates.within).answer if rest else ()
+            then = read_sentence(behind, candidates, text) if behind and reply[1] == _SAYS_NO else None
+            return decided(then, several, False, candidates.of_values) if then and then.asserted() else reply
         if after.of("refused") and after.key(0) in ("whether", "ob") and not after.mentions:
             return "unclear", "it does not know whether that still holds"
         earlier = {mention.name for mention in reading.asserted()}
@@ -48,7 +50,11 @@ def correction(
             for name in after.asserted()
             if name.name not in earlier
             and not after.of("until", "former")
-            and (is_also(after, name) or _is_current(after, name) or _say_the_same(after, reading))
+            and (
+                is_also(after, name)
+                or (_is_current(after, name) and reading.has("present", 0))
+                or _say_the_same(after, reading)
+            )
         ]
         kinds = {name.kind for name in (*reading.asserted(), *too)}
         if cue is None and announced and any(name.name not in earlier for name in after.asserted()):
@@ -56,6 +62,8 @@ def correction(
             return verdict, f"the answer is taken back: {reason}"
         if cue is None and earlier and too and not several and ACCEPTED in kinds and len(kinds) > 1:
             return "both", f"another answer is asserted first, and {too[0].name!r}, too"
+        if announced and cue is None and after.of("refused") and not after.mentions:
+            return "refused", "the answer is taken back, and it says that it does not know"
         if cue is None:
             continue
         roles = {after.role(name) for name in after.mentions if name.name in earlier}
@@ -64,7 +72,10 @@ def correction(
         bare = cue.kind == "retracted" and not after.named()
         if bare and after.of("refused"):
             return "refused", "the answer is taken back, and it says that it does not know"
-        if bare and "disregard" in after.keys(0):
+        behind = split(rest, reading.words, candidates.within).answer if rest else ()
+        goes_on = bool(behind) and bool(read_sentence(behind, candidates, text).named())
+        not_so = bool(after.of("not")) and after.has("pronoun", cue.end) and not goes_on
+        if bare and ("disregard" in after.keys(0) or not_so):
             return "denied", "the answer is taken back"
         announced |= cue.kind == "retracted" or roles == {Role.BESIDE} or gone  # actually, X is its speaker
         words = [at for at, token in enumerate(sentence) if token.is_word]
@@ -100,11 +111,11 @@ def correction(
     return instead_of_none
 
 
-def _reply(reading: Reading, after: Reading, goes_on: bool) -> tuple[str, str] | None:
-    """Verdict and rule of what follows `X?`, if it leaves the answer open or says no; or None.
+_SAYS_NO = "it asks, and says no"
 
-    `goes_on`: the sentence behind it names a candidate.
-    """
+
+def _reply(reading: Reading, after: Reading) -> tuple[str, str] | None:
+    """Verdict and rule of what follows `X?`, if it leaves the answer open or says no; or None."""
     if after.tokens[-1].text == "?" and after.key(0) in ("or", "oder"):
         return "refused", "it asks twice"
     if after.mentions:
@@ -113,9 +124,9 @@ def _reply(reading: Reading, after: Reading, goes_on: bool) -> tuple[str, str] |
         return "refused", "it asks, and says that it does not know"
     last = [token.key for token in after.tokens if token.is_word][-1:]
     no = last in (["no"], ["nein"]) or after.of("believed") or _sign(after)
-    if reading.asserted() and no and not goes_on:
+    if reading.asserted() and no:
         accepted = any(name.kind == ACCEPTED for name in reading.asserted())
-        return "denied" if accepted else "wrong", "it asks, and says no"
+        return "denied" if accepted else "wrong", _SAYS_NO
     if reading.asserted() and after.is_a(0, "pronoun") and after.is_a(1, "leads") and after.unknown:
         return "unclear", "it asks, and says that somebody led something else"
     return None

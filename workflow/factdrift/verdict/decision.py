@@ -40,6 +40,13 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
         return "correct", "an accepted answer is asserted, of several that hold together"
     also = [name for name in reading.mentions if reading.role(name) != Role.DENIED and is_also(reading, name)]
     also += [name for name in reading.mentions if reading.key(reading.lead(name)) in ("both", "sowohl")]
+    colon = reading.end(0, ":")
+    heading = [at for at in range(colon) if reading.sign(at).islower() or reading.key(at) in _LISTED]
+    listed = any(reading.key(at) in _LISTED for at in heading)
+    listed &= not any(is_core(reading, at) or reading.is_a(at, "verb") for at in heading)
+    listed &= not any(reading.key(at) in reading.words.values["number"] for at in range(colon))
+    if listed and not several and len(claimed) > 1 and colon < first.start:
+        return "unclear", "it only lists names"
     kinds = {first.kind, *(name.kind for name in also)}
     if not several and ACCEPTED in kinds and kinds & {STALE, OTHER}:
         return "both", f"{first.name!r} is asserted, and {also[0].name!r}, too"
@@ -86,6 +93,10 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     if first.kind == SHARED:
         return "unclear", "the name that is asserted belongs to an accepted and to another answer"
     return "wrong", "another object is asserted"
+
+
+_LISTED = ("names", "politicians", "candidates", "figures", "players", "contenders", "nominees")
+"""What a heading calls those whom it does not say to hold anything."""
 
 
 def _asks_who(reading: Reading, last: Mention) -> bool:
@@ -161,6 +172,10 @@ def _rival(
             if of_values and is_core(reading, mention.end) > is_core(reading, other.end):
                 continue  # ten provinces and three territories
             listed = other.kind != UNKNOWN or _ends_list(reading, mention, other, of_values)
+            nearer = [name for name in reading.unknown if mention.end < name.start < other.start]
+            of_it = nearer and side_by_side(reading, nearer[-1], other)
+            if of_it and mention.person and reading.key(reading.lead(nearer[-1])) == "in":
+                continue  # X worked in Europe and Asia
             comma = reading.keys(mention.end, other.start) == [","]
             if joined and listed and not (comma and reading.asked[:1] in (("where",), ("wo",))):
                 return other  # but Marylebone, London

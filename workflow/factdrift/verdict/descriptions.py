@@ -34,7 +34,8 @@ def is_described(reading: Reading, mention: Mention) -> bool:
         reading.key(at) in reading.words.values["ordinal"] and reading.key(at) not in ("first", "1")
         for at in range(verb, min(verb + 4, len(tokens)))
     )
-    if asks_most(reading) and ranked and not {"second", "third"} & {*reading.asked}:
+    ranked &= asks_most(reading) or reading.key(verb + 1) in ("second", "third")
+    if ranked and not {"second", "third"} & {*reading.asked}:
         return True  # X is the seventh-largest
     if asks_most(reading) and reading.is_a(verb, "present", "past") and reading.is_a(verb + 1, "indefinite"):
         return True  # X is a statue in India
@@ -42,11 +43,21 @@ def is_described(reading: Reading, mention: Mention) -> bool:
         return True  # asked for its owner, X played for Z
     if reading.key(verb + reading.key(verb).endswith("ly")) in ("means", "meant", "derives", "translates"):
         return True  # the name X means a city
+    comma = reading.end(verb + 1, ",") if reading.sign(verb) == "," else len(tokens)
+    aside = range(verb, comma)
+    if reading.is_a(comma + 1, "present", "past") and not any(_says_it(reading, at) for at in aside):
+        verb = comma + 1  # X, born in 1981, is a baker
+    kin = reading.is_a(verb, "present", "past") and reading.is_a(verb + 1, "article")
+    kin = kin and any(reading.is_a(at, "kin") and reading.is_a(at + 1, "of") for at in (verb + 2, verb + 3))
+    if kin and not any(_says_it(reading, at) for at in range(verb + 2, len(tokens))):
+        return True  # X is the eldest son of Z
     be = verb + (reading.keys(verb, verb + 2) == ["has", "been"])
     if be > verb and asked_office(reading) and reading.is_a(be + 1, "indefinite"):
         return not office_fits(reading, reading.keys(be + 2))  # X has been a judge of it since 2018
     is_a = reading.is_a(be, "present", "past") or be > verb
-    says = any(_says_it(reading, at) for at in range(be + 2, len(tokens)))
+    end = reading.end(be + 1, BORDERS)
+    says = any(_says_it(reading, at) for at in range(be + 2, len(tokens)) if tokens[at].text.islower())
+    says |= bool(office_fits(reading, reading.keys(be + 2, end)))
     if not mention.value and is_a and reading.is_a(be + 1, "indefinite") and not says:
         return True  # X is a biologist
     plain = reading.key(verb + 1) not in ("be", "have", "still", "now", "probably", "likely", "currently")
@@ -63,7 +74,10 @@ def is_described(reading: Reading, mention: Mention) -> bool:
     kind = reading.is_a(verb + 1, "indefinite") and reading.is_a(verb + 2, "thing")
     if reading.is_a(verb, "present") and kind and not mention.person:
         return True  # X is a club that everybody knows
+    if reading.key(verb) == "hosts" and not {"hosts", "host"} & {*reading.asked} and not mention.person:
+        return True  # X hosts a race
     wins = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "locative")
+    wins |= reading.key(verb) == "became" and "champion" in reading.keys(verb, verb + 4)
     wins &= "record" in reading.asked
     if wins and not any(is_core(reading, at) for at in behind(reading, mention)):
         return True  # X won in London

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.corrections import correction, holder
-from factdrift.verdict.cues import read_cues
+from factdrift.verdict.cues import about, read_cues
 from factdrift.verdict.decision import NOBODY, answering, decided
 from factdrift.verdict.names import ACCEPTED, UNKNOWN
 from factdrift.verdict.offices import is_core, office_fits
@@ -74,7 +74,9 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         if last.named:
             return last
     if options := _OPTIONS.match(text):
-        last = judged(case._replace(text=text[options.end() :]), 0)
+        chosen = _CHOICE.fullmatch(text, options.end())
+        line = re.search(rf"^\s*\(?{chosen[1]}[.)] ([^\n]+)", options[0], re.I | re.M) if chosen else None
+        last = judged(case._replace(text=line[1] if line else text[options.end() :]), 0)
         return last if last.named else last._replace(verdict="refused", reason="it only lists options")
     sentence, rest, stop = split(tokens(text)[:MOST_TOKENS], cues, candidates.within)
     if not any(token.is_word for token in sentence):
@@ -135,7 +137,10 @@ _COMMANDS = re.compile(r"\A\s*```\w*\n\s*(?:\$|>>>|>) .*?```\s*(?=\S)", re.S)
 """Commands with what they print, above an answer."""
 _HEADING = re.compile(r"\s*#{1,6} +([^\n]+)\n+(?=\S)")
 _OPTIONS = re.compile(r"\s*\(?a[.)] [^\n]+(?:\n\s*\(?[b-j][.)] [^\n]+){2,}\s*", re.I)
-"""Answers to choose from, of which none is chosen."""
+"""Answers to choose from, of which none is chosen unless a letter follows."""
+_CHOICE = re.compile(
+    r"(?:the )?(?:correct )?(?:answer|antwort)?(?: is| ist)?\s*:?\s*\(?([a-j])\)?[.)]?\s*", re.I
+)
 _NO_WORD = "there is no word"
 _LOOP = "one phrase again and again"
 _AS_STATEMENT = re.compile(r"^(?:what|which|who) (is|are) (.+?)\s*\?$", re.I)
@@ -178,6 +183,9 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
         return True  # above labelled lines
     if verdict == "both" and later.verdict == "refused":  # X or Y? I do not know.
         return True
+    again = keys_of(later.answer)[:1] in (("if",), ("otherwise",)) and reading.key(0) == "if"
+    if (asks and later.verdict == "both") or again:
+        return False  # which period? There were X, Y and Z. If it is X, good. If not, it is Y.
     leaves_open = (
         verdict == "refused" and not reading.of("refused", "hedge") and reading.mentions and not asks
     )
@@ -230,7 +238,8 @@ def _says_core(reading: Reading, later: Judged) -> bool:
     keys = keys_of(later.answer)
     office = office_fits(reading, keys)
     core = office or any(key in reading.asked and not reading.words.has("starter", key) for key in keys)
-    says = core or any(reading.words.has("right", key) for key in keys)
+    own = about(tuple(reading.asked), reading.words)
+    says = core or any(reading.words.has("right", key) or (key in own and len(key) > 3) for key in keys)
     has = reading.words.has
     return says and any(
         has("present", key)

@@ -65,6 +65,11 @@ def read_order(reading: Reading) -> None:
             continue
         first = reading.previous(cue, stops=STOPS_BUT_PARENTHESES)
         then = reading.next(cue, stops=STOPS_BUT_PARENTHESES)
+        ends = first is not None and not first.value and reading.key(cue.start - 1) != "than"
+        ends = ends and (reading.sign(cue.end) or ".") in ".;"
+        if ends and reading.keys(cue.start, cue.end) == ["before"]:
+            reading.assign(first, Role.BEFORE, HOLDS)  # X was it before
+            continue
         passive = not _PASSIVE.isdisjoint(reading.keys(cue.start - 3, cue.start))
         turned = then is not None and "sino" in reading.keys(cue.end, then.start)
         if turned or (passive and then and cue.kind == "took_over" and not _by_later(reading, cue, then)):

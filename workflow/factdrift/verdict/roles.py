@@ -140,6 +140,11 @@ def _read_denials(reading: Reading) -> None:
         if not inside and not any(reading.lead(name) < cue.end for name in unknown):
             subject = _subject(reading, cue)
             reading.assign(subject, Role.DENIED, CLAIMED)
+            off = reading.key(cue.start) in ("was", "were", "been") and reading.stopped(
+                0, cue.start, STOPS, ["contrast"]
+            )
+            for name in reading.mentions if off and subject is None else ():  # but it was called off
+                reading.assign(name if name.end <= cue.start else None, Role.DENIED, CLAIMED)
             before = subject.start - 1 if subject else -1
             for name in reading.mentions if reading.sign(before) == "(" else ():  # X (alias) is not
                 reading.assign(name if name.end == before else None, Role.DENIED, CLAIMED)
