@@ -35,46 +35,34 @@ def correction(
         if after.key(0) in ("q", "question", "frage") and after.sign(1) == ":":
             break  # another one
         cue = _sign(after)
+        behind = split(rest, reading.words, candidates.within).answer if rest else ()
+        then = read_sentence(behind, candidates, text) if behind else None
         if reading.tokens[-1].text == "?" and (reply := _reply(reading, after)):
-            behind = split(rest, reading.words, candidates.within).answer if rest else ()
-            then = read_sentence(behind, candidates, text) if behind and reply[1] == _SAYS_NO else None
-            return decided(then, several, False, candidates.of_values) if then and then.asserted() else reply
-        if after.of("refused") and after.key(0) in ("whether", "ob") and not after.mentions:
-            return "unclear", "it does not know whether that still holds"
+            goes_on = then and then.asserted() and reply[1] == _SAYS_NO
+            return decided(then, several, False, candidates.of_values) if then and goes_on else reply
+        if reason := _leaves_open(reading, after):
+            return "unclear", reason
         earlier = {mention.name for mention in reading.asserted()}
         again = {name.name for name in after.mentions if after.role(name) == Role.DENIED}
         if cue is None and earlier & again and any(name.kind != ACCEPTED for name in after.asserted()):
             return "unclear", "what is asserted first is denied later"
-        too = [
-            name
-            for name in after.asserted()
-            if name.name not in earlier
-            and not after.of("until", "former")
-            and (
-                is_also(after, name)
-                or (_is_current(after, name) and reading.has("present", 0))
-                or _say_the_same(after, reading)
-            )
-        ]
+        new = [name for name in after.asserted() if name.name not in earlier]
+        too = [name for name in new if _adds(reading, after, name)]
         kinds = {name.kind for name in (*reading.asserted(), *too)}
-        if cue is None and announced and any(name.name not in earlier for name in after.asserted()):
+        if cue is None and announced and new:
             verdict, reason = decided(after, False, False, candidates.of_values)
             return verdict, f"the answer is taken back: {reason}"
         if cue is None and earlier and too and not several and ACCEPTED in kinds and len(kinds) > 1:
             return "both", f"another answer is asserted first, and {too[0].name!r}, too"
-        if announced and cue is None and after.of("refused") and not after.mentions:
+        bare = cue is not None and cue.kind == "retracted" and not after.named()
+        if after.of("refused") and (bare or (announced and cue is None and not after.mentions)):
             return "refused", "the answer is taken back, and it says that it does not know"
         if cue is None:
             continue
         roles = {after.role(name) for name in after.mentions if name.name in earlier}
         gone = bool(after.of("until")) and not after.named()  # actually, he resigned
         gone |= bool(after.of("believed"))
-        bare = cue.kind == "retracted" and not after.named()
-        if bare and after.of("refused"):
-            return "refused", "the answer is taken back, and it says that it does not know"
-        behind = split(rest, reading.words, candidates.within).answer if rest else ()
-        goes_on = bool(behind) and bool(read_sentence(behind, candidates, text).named())
-        not_so = bool(after.of("not")) and after.has("pronoun", cue.end) and not goes_on
+        not_so = bool(after.of("not")) and after.has("pronoun", cue.end) and not (then and then.named())
         if bare and ("disregard" in after.keys(0) or not_so):
             return "denied", "the answer is taken back"
         announced |= cue.kind == "retracted" or roles == {Role.BESIDE} or gone  # actually, X is its speaker
@@ -83,9 +71,8 @@ def correction(
         apart = cue.kind != "amended" and (after.sign(cue.end) or ".") in ",.:;!—–-"
         taken_back = apart or (cue.kind == "not" and only_no)  # I doubt it
         unknown = [name for name in after.unknown if name.start >= cue.end]
-        if taken_back and not after.mentions and not unknown and rest:
-            after = read_sentence(split(rest, reading.words, candidates.within).answer, candidates, text)
-            unknown = list(after.unknown)
+        if taken_back and not after.mentions and not unknown and then:
+            after, unknown = then, list(then.unknown)
         instead = [mention for mention in after.asserted() if _corrects(after, cue, mention)]
         if any(mention.name not in earlier for mention in instead):
             verdict, reason = decided(after, False, False, candidates.of_values)
@@ -109,6 +96,22 @@ def correction(
             if not announced:
                 return instead_of_none
     return instead_of_none
+
+
+def _adds(reading: Reading, after: Reading, name: Mention) -> bool:
+    """Whether a sentence asserts a name beside those of the one before: `Y is it, too.`"""
+    current = _is_current(after, name) and reading.has("present", 0)
+    says = is_also(after, name) or current or _say_the_same(after, reading)
+    return says and not after.of("until", "former")
+
+
+def _leaves_open(reading: Reading, after: Reading) -> str:
+    """Why a sentence leaves open whether the one before still holds; empty if it does not."""
+    if after.of("refused") and after.key(0) in ("whether", "ob") and not after.mentions:
+        return "it does not know whether that still holds"
+    if after.is_a(0, "pronoun") and after.keys(1, 3) == ["left", "for"] and reading.asserted():
+        return "it says who left since"
+    return ""
 
 
 _SAYS_NO = "it asks, and says no"

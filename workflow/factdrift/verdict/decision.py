@@ -273,7 +273,8 @@ def answering(reading: Reading) -> Mention | None:
         kinds = ("verb", "present", "past", "leads", "plays", "holds", "remains", "chosen", "gains")
         noun = reading.sign(name.end).islower() and not reading.is_a(name.end, *kinds)
         noun |= reading.key(name.end) in ("has", "have", "had")  # the Brazilian federation, the Squadra has
-        denied |= reading.keys(0, name.start) == ["the"] and noun
+        led = (reading.key(at) in ("the", *reading.asked) for at in range(name.start))
+        denied |= reading.key(0) == "the" and name.start > 0 and all(led) and noun and not verb
         indefinite = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
         if expected and not (denied or indefinite or name.possessive or reading.is_a(name.end, "speech")):
             return name

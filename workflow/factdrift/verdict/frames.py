@@ -14,6 +14,7 @@ from factdrift.verdict.cues import about
 from factdrift.verdict.descriptions import behind, is_border, is_described
 from factdrift.verdict.names import ACCEPTED
 from factdrift.verdict.offices import asked_office, is_core, is_object, of_office, office_fits, other_body
+from factdrift.verdict.orders import is_visit
 from factdrift.verdict.reading import CLAIMED, Reading, Role
 from factdrift.verdict.terms import takes_office
 
@@ -73,6 +74,8 @@ def _doubt(reading: Reading, mention: Mention) -> str:
     staged = lead > 0 and reading.key(lead - 1) in _STAGED and not reading.is_a(lead, "by")
     if staged and not asked_events(reading):
         return "is only where something happened"
+    if is_visit(reading, mention) and not mention.person:
+        return "is only where somebody went"
     if body := _body(reading, mention):
         return f"is said to hold an office of {body}"
     if _ADDRESS.fullmatch(mention.name):

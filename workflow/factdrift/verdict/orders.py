@@ -8,6 +8,8 @@ from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.reading import HOLDS, STOPS_BUT_PARENTHESES, Reading, Role
 
 _AFTER = ("after", "following", "nach", "nachdem")
+_VISITS = ("times", "visit", "meet", "talks", "summit", "holiday", "conference")
+"""Words of a sentence in which somebody only travels somewhere."""
 _PASSIVE = frozenset(("was", "been", "were"))
 
 
@@ -52,6 +54,7 @@ def read_order(reading: Reading) -> None:
         still &= not reading.is_a(lead, "locative")
         joined |= founding and (still or reading.has("departs", 0, verb))  # he left Y and founded X
         moved = reading.is_a(lead, "to") and not reading.is_a(lead, "locative")
+        moved &= not is_visit(reading, mention)
         joined |= moved and _moved_before(reading, lead)
         near_miss = reading.has("nearly", lead - 2, lead)
         if joined and not (mention.person or elsewhere or near_miss):
@@ -92,6 +95,12 @@ def read_order(reading: Reading) -> None:
             later = [name for name in reading.named() if then is not None and name.start == then.end]
             turn = later and not (after or first)  # 2025 löste X Y ab
             reading.assign(None if pronoun else later[0] if turn else then, Role.BEFORE)
+
+
+def is_visit(reading: Reading, mention: Mention) -> bool:
+    """Whether somebody only travels somewhere: `X flew to Y several times`."""
+    clause = reading.keys(mention.end, reading.end(mention.end))
+    return reading.is_a(reading.lead(mention), "to") and not {*_VISITS}.isdisjoint(clause)
 
 
 def _dated_verb(reading: Reading, at: int) -> int:

@@ -32,6 +32,9 @@ def read_attempts(reading: Reading) -> None:
             reading.previous(cue, 14 if reading.key(cue.start) == "but" else 6),
             reading.next(cue, 4, STOPS if reading.key(cue.end + 1) == "dass" else STOPS | {","}),
         )
+        quoted = reading.key(cue.start - 1) == "i" and '"' in map(reading.sign, range(cue.start))
+        if quoted:  # X said: "I plan to be president."
+            who = reading.previous(cue, 9, frozenset(";"))
         later = min((name for name in reading.mentions if name.start >= cue.end), default=None)
         if (
             what is None
@@ -62,7 +65,8 @@ def read_attempts(reading: Reading) -> None:
         apart = who is not None and reading.is_a(who.end + 1, "when", "conjunction")  # X, where he may live
         body = who is not None and who.kind != UNKNOWN and not who.person
         apart |= body and reading.is_a(verb, "pronoun")  # at X he wanted to
-        if apart or (who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast"))):
+        divided = who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast"))
+        if apart or (divided and not quoted):
             who = None
         reading.assign(who, Role.DENIED, CLAIMED)
         for joins in reading.of("and") if who else ():

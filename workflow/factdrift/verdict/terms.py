@@ -65,6 +65,9 @@ def _read_former(reading: Reading, cue: Cue) -> None:
     of_another = not (own or office_fits(reading, reading.keys(cue.end, end)))
     holds = takes_office(reading, name) or reading.has_cue("now", 0, name.start)
     holds |= reading.sign(end) == "," and reading.is_a(end + 1, "achieved")
+    lead = reading.lead(name)
+    apposed = reading.sign(name.end) == "," and cue.start - name.end < 3
+    holds |= apposed and (reading.is_a(lead, "present") or reading.key(lead) == "its")
     if of_another and holds and end > cue.end:
         return  # it is now led by X, who used to be a provost
     if reading.keys(cue.start, cue.end) == ["used", "to"] or brief:
