@@ -33,7 +33,7 @@ def correction(
         rest = part.rest
         after = read_sentence(sentence, candidates, text)
         if after.key(0) in ("q", "question", "frage") and after.sign(1) == ":":
-            break  # another one
+            break  # another question
         cue = _sign(after)
         behind = split(rest, reading.words, candidates.within).answer if rest else ()
         then = read_sentence(behind, candidates, text) if behind else None
@@ -99,14 +99,14 @@ def correction(
 
 
 def _adds(reading: Reading, after: Reading, name: Mention) -> bool:
-    """Whether a sentence asserts a name beside those of the one before: `Y is it, too.`"""
+    """Whether a sentence asserts a name beside those of the last: `Y is it, too.`"""
     current = _is_current(after, name) and reading.has("present", 0)
     says = is_also(after, name) or current or _say_the_same(after, reading)
     return says and not after.of("until", "former")
 
 
 def _leaves_open(reading: Reading, after: Reading) -> str:
-    """Why a sentence leaves open whether the one before still holds; empty if it does not."""
+    """Why a sentence leaves open whether the last still holds; empty if it does not."""
     if after.of("refused") and after.key(0) in ("whether", "ob") and not after.mentions:
         return "it does not know whether that still holds"
     if after.is_a(0, "pronoun") and after.keys(1, 3) == ["left", "for"] and reading.asserted():

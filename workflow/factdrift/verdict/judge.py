@@ -176,7 +176,7 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
         past = any(cue.kind in ("until", "former") for cue in reading.words.find(keys_of(later.answer)))
         own = any(
             reading.words.has("pronoun", key) for key in keys_of(later.answer)[:1]
-        )  # X said so. He is it
+        )  # X thinks so. He is it
         return bool(later.named) and not (past or own) and _says_core(reading, later)
     heading = not (reading.mentions or any(token.text.islower() for token in reading.tokens))
     if heading and later.named and _LABELLED.match(later.answer):
@@ -286,7 +286,7 @@ def _leads(reading: Reading, asks: bool, question: str, later: Judged) -> bool:
         return name is None or (len(name.span) == 1 and name.start < 2)
     whole = question.rstrip().endswith("?") or reading.has("verb", 0)
     whole |= all(reading.key(at) in reading.asked or reading.is_a(at, "title") for at in words)
-    whole |= reading.is_a(words[0], "indefinite")  # the post of Z is a hard one
+    whole |= reading.is_a(words[0], "indefinite")  # the post of Z is a hard job
     return whole and name is None and (reading.tokens[words[0]].is_capital or reading.is_a(0, "indefinite"))
 
 

@@ -33,7 +33,7 @@ def read_attempts(reading: Reading) -> None:
             reading.next(cue, 4, STOPS if reading.key(cue.end + 1) == "dass" else STOPS | {","}),
         )
         quoted = reading.key(cue.start - 1) == "i" and '"' in map(reading.sign, range(cue.start))
-        if quoted:  # X said: "I plan to be president."
+        if quoted:  # X: "I plan to be president."
             who = reading.previous(cue, 9, frozenset(";"))
         later = min((name for name in reading.mentions if name.start >= cue.end), default=None)
         if (
