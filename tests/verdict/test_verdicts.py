@@ -224,5 +224,6 @@ def test_no_text_stops_the_judge():
             for _ in range(dice.randint(1, 14))
         ]
         assert judged(case(scene, " ".join(map(str, parts)))).verdict
+    assert judged(case("us", "x) y\n" * 2000)).verdict  # a line is cut behind its last word
     for scene, text in (("pol9", "S"), ("us", "Although Foo Bar claims otherwise, it is so.")):
         assert judged(case(scene, text)).verdict == "wrong"

@@ -281,7 +281,8 @@ class Candidates:
         after, following = [*tokens[end : end + 2], None, None][:2]
         person, single = self._names.is_person(name), len(span) == 1
         part = name.part or (single and self._number(tokens[start].key) in self._names.surnames)
-        if name.name.islower() and tokens[start].is_capital and after and after.kind == "number":
+        edition = start > 0 and tokens[start - 1].text.islower() and after and after.kind == "number"
+        if name.name.islower() and tokens[start].is_capital and edition:
             return True  # Euro 2024
         small = after.key if after and after.kind == "word" and after.text.islower() else ""
         joins = self.cues.has("particle", small) and end + 1 not in starts

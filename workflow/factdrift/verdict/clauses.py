@@ -48,9 +48,15 @@ def _of_another(reading: Reading, mention: Mention) -> bool:
     """Whether a sentence says that somebody is married to another: `X was married to the agent Z`."""
     if _names_subject(reading) or not reading.is_a(mention.end, "past", "present"):
         return False
-    return any(
-        name.start > mention.end and reading.key(reading.lead(name)) != "in" for name in reading.unknown
-    )
+    for name in reading.named():
+        words = {*reading.keys(mention.end, name.start)}
+        led = any({noun, to} <= words for noun, to in (("married", "to"), ("wife", "of"), ("husband", "of")))
+        noun = reading.sign(name.end).islower() and not reading.is_a(
+            name.end, "from", "conjunction", "locative"
+        )
+        if led and not noun and {"his", "her"}.isdisjoint(reading.keys(mention.end)):
+            return True
+    return False
 
 
 def _resumes(reading: Reading, at: int, asked: set[str]) -> bool:

@@ -63,7 +63,8 @@ def correction(
         gone = bool(after.of("until")) and not after.named()  # actually, he resigned
         gone |= bool(after.of("believed"))
         not_so = bool(after.of("not")) and after.has("pronoun", cue.end) and not (then and then.named())
-        if bare and ("disregard" in after.keys(0) or not_so):
+        alone = cue.start == 0 and len(cue.span) > 2 and not rest  # I take that back.
+        if bare and ("disregard" in after.keys(0) or not_so or alone):
             return "denied", "the answer is taken back"
         announced |= cue.kind == "retracted" or roles == {Role.BESIDE} or gone  # actually, X is its speaker
         words = [at for at, token in enumerate(sentence) if token.is_word]
@@ -109,7 +110,8 @@ def _leaves_open(reading: Reading, after: Reading) -> str:
     """Why a sentence leaves open whether the last still holds; empty if it does not."""
     if after.of("refused") and after.key(0) in ("whether", "ob") and not after.mentions:
         return "it does not know whether that still holds"
-    if after.is_a(0, "pronoun") and after.keys(1, 3) == ["left", "for"] and reading.asserted():
+    body = any(not name.person for name in reading.asserted())
+    if after.is_a(0, "pronoun") and after.keys(1, 3) == ["left", "for"] and body:
         return "it says who left since"
     return ""
 
@@ -126,7 +128,8 @@ def _reply(reading: Reading, after: Reading) -> tuple[str, str] | None:
     if after.of("refused"):
         return "refused", "it asks, and says that it does not know"
     last = [token.key for token in after.tokens if token.is_word][-1:]
-    no = last in (["no"], ["nein"]) or after.of("believed") or _sign(after)
+    sign = _sign(after)
+    no = last in (["no"], ["nein"]) or after.of("believed") or (sign and sign.kind != "amended")
     if reading.asserted() and no:
         accepted = any(name.kind == ACCEPTED for name in reading.asserted())
         return "denied" if accepted else "wrong", _SAYS_NO

@@ -67,8 +67,9 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
         return "both", f"an accepted answer and {rival.name!r} are asserted side by side"
     sure = [mention for mention in right if mention.start not in reading.doubts]
     rivals = [mention for mention in claimed if mention.kind in (STALE, OTHER)]
-    if not several and any(_framed_alike(reading, *pair) for pair in product(rivals, sure)):
-        return "both", f"an accepted answer and {rivals[0].name!r} are asserted in the same words"
+    alike = [pair[0] for pair in product(rivals, sure) if _framed_alike(reading, *pair)]
+    if alike and not several:
+        return "both", f"an accepted answer and {alike[0].name!r} are asserted in the same words"
     if sure and first.kind in (STALE, OTHER) and not _holds_still(reading, first, sure[-1]):
         return "correct", "an accepted answer is asserted after another one, which is not said to hold still"
     other = _instead(reading, claimed) if first.kind == ACCEPTED and first.start in reading.doubts else None

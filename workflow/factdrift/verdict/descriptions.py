@@ -8,6 +8,7 @@ from factdrift.verdict.offices import asked_office, is_core, is_object, office_f
 from factdrift.verdict.orders import asks_most
 from factdrift.verdict.reading import Reading
 
+_THEN = ("later", "then", "eventually", "become", "go")
 BORDERS = frozenset('.;:(),—–"?!|[]')
 
 
@@ -60,7 +61,16 @@ def is_described(reading: Reading, mention: Mention) -> bool:
     says |= bool(office_fits(reading, reading.keys(be + 2, end)))
     if not mention.value and is_a and reading.is_a(be + 1, "indefinite") and not says:
         return True  # X is a biologist
-    plain = reading.key(verb + 1) not in ("be", "have", "still", "now", "probably", "likely", "currently")
+    plain = reading.key(verb + 1) not in (
+        "be",
+        "have",
+        "still",
+        "now",
+        "probably",
+        "likely",
+        "currently",
+        *_THEN,
+    )
     if reading.key(verb) == "would" and plain and reading.sign(verb + 1).islower():
         return True  # X would pay more
     served = mention.person and reading.keys(verb, verb + 2) == ["served", "in"]
@@ -102,7 +112,11 @@ def _has_another_office(reading: Reading, mention: Mention) -> bool:
     )
     won = reading.key(verb) in ("won", "wins")
     won &= reading.is_a(verb + 1, "article") or reading.key(verb + 1) in reading.words.values["number"]
-    won |= reading.key(verb) in ("joined", "joins", "entered", "represented")
+    clause = behind(reading, mention)
+    posted = "as" in reading.keys(verb, clause.stop) and reading.has("indefinite", verb, clause.stop)
+    posted |= not {"board", "cabinet", "government", "council"}.isdisjoint(reading.keys(verb, clause.stop))
+    body = any(tokens[at].is_capital and reading.key(at) in reading.asked for at in clause)
+    won |= reading.key(verb) in ("joined", "joins", "entered", "represented") and (posted or not body)
     whose = asked_office(reading) or (won and mention.person and not is_about(reading, verb))
     if not (whose and (leads or won or reading.is_a(verb, "past", "present", "plays"))):
         return False

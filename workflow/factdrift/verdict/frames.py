@@ -66,12 +66,14 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         any(
             mention.end <= cue.start <= mention.end + 2 or cue.end <= mention.start
             for cue in reading.of("believed")
+            if reading.key(cue.start) != "my"
         )
         and not turned
     ):
         return "is only what some say"
     lead = reading.lead(mention)
     staged = lead > 0 and reading.key(lead - 1) in _STAGED and not reading.is_a(lead, "by")
+    staged &= {*_STAGED, "place"}.isdisjoint(reading.asked)
     if staged and not asked_events(reading):
         return "is only where something happened"
     if is_visit(reading, mention) and not mention.person:
@@ -116,7 +118,12 @@ def _other_subject(reading: Reading, mention: Mention) -> str:
     """A name that begins the sentence instead of what the question is about: `Z has its seat in X`."""
     own = any(token.is_capital and token.key in reading.asked for token in reading.tokens[: mention.start])
     for name in reading.unknown[:1]:
-        begins = name.start < 2 and "'" not in name.name and name.end + (reading.sign(name.end) == ",")
+        begins = (
+            name.start < 2
+            and len(name.span) > 1
+            and "'" not in name.name
+            and name.end + (reading.sign(name.end) == ",")
+        )
         if begins and not own and begins < mention.start and reading.is_a(begins, "verb", "who"):
             return name.name
     return ""

@@ -73,7 +73,8 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         last = judged(case._replace(text=end), 0)
         if last.named:
             return last
-    if options := _OPTIONS.match(text):
+    options = _OPTIONS.match(text)
+    if options and not _VERB.search(options[0]):
         chosen = _CHOICE.fullmatch(text, options.end())
         line = re.search(rf"^\s*\(?{chosen[1]}[.)] ([^\n]+)", options[0], re.I | re.M) if chosen else None
         last = judged(case._replace(text=line[1] if line else text[options.end() :]), 0)
@@ -133,11 +134,12 @@ def _without_heading(text: str, candidates: Candidates) -> str:
     return text[heading.end() :] if heading and asked and not named else text
 
 
-_COMMANDS = re.compile(r"\A\s*```\w*\n\s*(?:\$|>>>|>) .*?```\s*(?=\S)", re.S)
+_COMMANDS = re.compile(r"\A\s*```\w*\n\s*(?:\$|>>>) .*?```\s*(?=\S)", re.S)
 """Commands with what they print, above an answer."""
 _HEADING = re.compile(r"\s*#{1,6} +([^\n]+)\n+(?=\S)")
 _OPTIONS = re.compile(r"\s*\(?a[.)] [^\n]+(?:\n\s*\(?[b-j][.)] [^\n]+){2,}\s*", re.I)
 """Answers to choose from, of which none is chosen unless a letter follows."""
+_VERB = re.compile(r" (?:is|was|are|were|has|had) ")
 _CHOICE = re.compile(
     r"(?:the )?(?:correct )?(?:answer|antwort)?(?: is| ist)?\s*:?\s*\(?([a-j])\)?[.)]?\s*", re.I
 )
@@ -173,7 +175,9 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     if verdict == "empty":
         return bool(later.named)
     if verdict == "correct" and later.verdict in ("stale", "wrong") and _is_aside(reading):
-        past = any(cue.kind in ("until", "former") for cue in reading.words.find(keys_of(later.answer)))
+        cues = reading.words.find(keys_of(later.answer))
+        past = any(cue.kind in ("until", "former", "took_over", "handed_on") for cue in cues)
+        past |= not {"preceded", "followed"}.isdisjoint(keys_of(later.answer))
         own = any(
             reading.words.has("pronoun", key) for key in keys_of(later.answer)[:1]
         )  # X thinks so. He is it
@@ -251,7 +255,7 @@ def _says_core(reading: Reading, later: Judged) -> bool:
 
 
 def _introduces(reading: Reading) -> bool:
-    """Whether a sentence without a candidate only says what the question's subject is: `X is a republic`."""
+    """Whether a sentence only says what the question's subject is: `Z is a firm founded by X`."""
     for at, token in enumerate(reading.tokens):
         verb = at + 1 + (reading.sign(at + 1) == ".")
         is_a = reading.is_a(verb, "present") and reading.is_a(verb + 1, "indefinite")

@@ -118,13 +118,16 @@ def _whole_names(listed: Mapping[str, Sequence[str]], asked: Sequence[str], cues
     return whole
 
 
-_FORMS = ("inc", "corp", "corporation", "ltd", "plc", "ag", "llc", "fc", "cf", "afc", "sc")
+_COMPANY = ("inc", "corp", "corporation", "ltd", "plc", "ag", "llc")
+_CLUB = ("fc", "cf", "afc", "sc", "ssc")
 """Words at an end of a name that are often left out."""
 
 
 def _without_form(keys: Keys) -> list[Keys]:
-    forms = [keys[:-1]] if keys[-1] in _FORMS else []
-    return [form for form in (*forms, *([keys[1:]] if keys[0] in ("fc", "afc", "ssc") else ())) if form]
+    forms = [keys[:-1]] if keys[-1] in (*_COMPANY, *_CLUB) else []
+    forms += [keys[1:]] if keys[0] in _CLUB else []
+    company = keys[-1] in _COMPANY
+    return [form for form in forms if len(form) > 1 or (company and form and len(form[0]) > 3)]
 
 
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})

@@ -252,6 +252,7 @@ def other_body(reading: Reading, mention: Mention, end: int) -> str:
         of |= asked_office(reading) and at == mention.end and reading.key(at) in ("at", "bei")
         noun = reading.is_a(body.start - 1, "article") and reading.is_a(body.start - 2, "present")
         noun &= len(body.span) > 1 and is_core(reading, body.end) and mention.end == body.start - 2
+        noun &= reading.key(body.end) in ("coach", "manager", "captain")
         if not common and (owner or of or noun):  # X is the Real Madrid coach
             return body.name
     return ""

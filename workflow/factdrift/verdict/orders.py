@@ -5,7 +5,7 @@ from __future__ import annotations
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
-from factdrift.verdict.reading import HOLDS, STOPS_BUT_PARENTHESES, Reading, Role
+from factdrift.verdict.reading import HOLDS, STOPS, STOPS_BUT_PARENTHESES, Reading, Role
 
 _AFTER = ("after", "following", "nach", "nachdem")
 _VISITS = ("times", "visit", "meet", "talks", "summit", "holiday", "conference")
@@ -99,7 +99,7 @@ def read_order(reading: Reading) -> None:
 
 def is_visit(reading: Reading, mention: Mention) -> bool:
     """Whether somebody only travels somewhere: `X flew to Y several times`."""
-    clause = reading.keys(mention.end, reading.end(mention.end))
+    clause = reading.keys(mention.end, reading.end(mention.end, STOPS | {",", "and"}))
     return reading.is_a(reading.lead(mention), "to") and not {*_VISITS}.isdisjoint(clause)
 
 

@@ -23,9 +23,18 @@ def read_attempts(reading: Reading) -> None:
         near_miss = reading.is_a(cue.start, "nearly")
         end = len(reading.tokens) if next_name is None else next_name
         achieved = any(
-            reading.is_a(at, "achieved") and not reading.has_cue("not", at - 3, at)
+            (reading.is_a(at, "achieved") and not reading.has_cue("not", at - 3, at))
+            or (reading.key(at) == "and" and reading.is_a(at + 1, "present"))  # ran and is president
             for at in range(cue.end, end)
         )
+        if reading.key(cue.start) == "bid" and reading.key(cue.start - 1) in (
+            "the",
+            "a",
+            "whose",
+            "its",
+            "his",
+        ):
+            continue  # the owner whose bid won
         if engaged or (achieved and not near_miss):
             continue  # X ran for president and won
         who, what = (
@@ -35,6 +44,9 @@ def read_attempts(reading: Reading) -> None:
         quoted = reading.key(cue.start - 1) == "i" and '"' in map(reading.sign, range(cue.start))
         if quoted:  # X: "I plan to be president."
             who = reading.previous(cue, 9, frozenset(";"))
+        comma = reading.end(cue.end, ",")
+        if who is not None and reading.sign(who.end) == "," and reading.is_a(comma + 1, "present"):
+            who = None  # X, who ran in the marathon, is president
         later = min((name for name in reading.mentions if name.start >= cue.end), default=None)
         if (
             what is None
@@ -69,6 +81,9 @@ def read_attempts(reading: Reading) -> None:
         if apart or (divided and not quoted):
             who = None
         reading.assign(who, Role.DENIED, CLAIMED)
+        for name in reading.mentions if who else ():  # X and Y are among the candidates
+            beside = who is not None and reading.keys(name.end, who.start) in (["and"], ["or"])
+            reading.assign(name if beside else None, Role.DENIED, HOLDS)
         for joins in reading.of("and") if who else ():
             with_ = reading.next(joins) if joins.start >= cue.end and len(joins.span) > 1 else None
             reading.assign(with_, Role.DENIED, HOLDS)  # X ran for it, together with Y

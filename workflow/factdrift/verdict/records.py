@@ -94,7 +94,7 @@ def _of_lines(text: str, question: str, cues: Cues) -> str:
         labels = {key for field in fields for key in keys_of(field.label)}
         best = max((_fit(field.label, asked, cues) for field in fields), default=0)
         fits = best > 0
-        who = best == 1 and any(cues.has("who", key) for key in asked)
+        who = best == 1 and any(cues.has("who", key) for key in asked) and _POSTS.isdisjoint(labels)
         if who and len(fields) > 2 and keys_of(fields[0].label) == ("name",) and "born" in labels:
             done.append(f"This is about {fields[0].value}.")
         elif len(fields) > 1 and fits and not any(cues.has("apart", key) for key in labels):
@@ -104,6 +104,10 @@ def _of_lines(text: str, question: str, cues: Cues) -> str:
             done += lines[at:end]
         at = end
     return "\n".join(done)
+
+
+_POSTS = frozenset(("title", "position", "role", "office", "job", "post", "function"))
+"""Labels of what a person does."""
 
 
 def _fit(label: str, asked: Sequence[str], cues: Cues) -> int:

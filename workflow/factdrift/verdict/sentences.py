@@ -135,7 +135,9 @@ def _end(text: Sequence[Token], cues: Cues, within: Pairs) -> tuple[int, str]:
 
 def _line_ends(text: Sequence[Token], position: int, cues: Cues) -> bool:
     """Whether the end of a line ends the sentence; behind it is a word, since a text ends with none."""
-    after = next(token for token in text[position + 1 :] if token.kind != "break")
+    after = next((token for token in text[position + 1 :] if token.kind != "break"), None)
+    if after is None:
+        return True
     before = next(token for token in reversed(text[:position]) if token.kind != "break")
     if before.text in (":", ",") or cues.has("verb", before.key):
         return False
