@@ -272,10 +272,10 @@ def answering(reading: Reading) -> Mention | None:
         denied |= name.start == 0 and reading.sign(name.end) == ":"  # the label `Office: unknown`
         denied |= all(reading.is_a(at, "topic") for at in name.span)  # Minister for Foreign Affairs
         kinds = ("verb", "present", "past", "leads", "plays", "holds", "remains", "chosen", "gains")
-        noun = reading.sign(name.end).islower() and not reading.is_a(name.end, *kinds)
-        noun |= reading.key(name.end) in ("has", "have", "had")  # the Brazilian federation, the Squadra has
+        begins = reading.sign(name.end).islower() and not reading.is_a(name.end, *kinds)
+        begins |= reading.key(name.end) in ("has", "have", "had")  # the Brazilian federation, the Squadra has
         led = (reading.key(at) in ("the", *reading.asked) for at in range(name.start))
-        denied |= reading.key(0) == "the" and name.start > 0 and all(led) and noun and not verb
+        denied |= reading.key(0) == "the" and name.start > 0 and all(led) and begins and not verb
         indefinite = name.start > 0 and reading.is_a(name.start - 1, "indefinite")
         if expected and not (denied or indefinite or name.possessive or reading.is_a(name.end, "speech")):
             return name

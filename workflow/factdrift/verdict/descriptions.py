@@ -8,7 +8,11 @@ from factdrift.verdict.offices import asked_office, is_core, is_object, office_f
 from factdrift.verdict.orders import asks_most
 from factdrift.verdict.reading import Reading
 
-_THEN = ("later", "then", "eventually", "become", "go")
+_AFTER_WOULD = (
+    *("be", "have", "still", "now", "probably", "likely", "currently", "later", "then", "eventually"),
+    *("become", "go"),
+)
+"""Words behind `would` that do not say what somebody would do instead."""
 BORDERS = frozenset('.;:(),—–"?!|[]')
 
 
@@ -61,17 +65,8 @@ def is_described(reading: Reading, mention: Mention) -> bool:
     says |= bool(office_fits(reading, reading.keys(be + 2, end)))
     if not mention.value and is_a and reading.is_a(be + 1, "indefinite") and not says:
         return True  # X is a biologist
-    plain = reading.key(verb + 1) not in (
-        "be",
-        "have",
-        "still",
-        "now",
-        "probably",
-        "likely",
-        "currently",
-        *_THEN,
-    )
-    if reading.key(verb) == "would" and plain and reading.sign(verb + 1).islower():
+    acts = reading.key(verb + 1) not in _AFTER_WOULD
+    if reading.key(verb) == "would" and acts and reading.sign(verb + 1).islower():
         return True  # X would pay more
     served = mention.person and reading.keys(verb, verb + 2) == ["served", "in"]
     if served and not any(_says_it(reading, at) for at in behind(reading, mention)):

@@ -9,7 +9,10 @@ from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 _CLAUSE = STOPS | {",", "then", "dann"}
 """Ends of a clause that begins with a conjunction."""
 _ALL = ("all", "every", "everyone", "everybody", "always", "alle", "jeder")
+"""Words behind `almost` of an amount."""
+_NOUN_LEADS = ("the", "a", "whose", "its", "his")
 _DONE = ("has", "have", "went", "did", "won", "wins", "lost", "loses", "got", "gets", "became")
+"""Verbs of a condition on what somebody did."""
 _ELSE = ("otherwise", "else", "sonst", "ansonsten")
 
 
@@ -27,13 +30,7 @@ def read_attempts(reading: Reading) -> None:
             or (reading.key(at) == "and" and reading.is_a(at + 1, "present"))  # ran and is president
             for at in range(cue.end, end)
         )
-        if reading.key(cue.start) == "bid" and reading.key(cue.start - 1) in (
-            "the",
-            "a",
-            "whose",
-            "its",
-            "his",
-        ):
+        if reading.key(cue.start) == "bid" and reading.key(cue.start - 1) in _NOUN_LEADS:
             continue  # the owner whose bid won
         if engaged or (achieved and not near_miss):
             continue  # X ran for president and won
@@ -142,10 +139,11 @@ def read_conditions(reading: Reading) -> None:
         that = token.key != "if" and reading.key(at + 1) == "that"  # provided that
         of_speaker = subject is None or subject.key == "by" or subject.text == "Sie"
         of_speaker |= reading.is_a(at + 1 + that, "speaker")
-        both = len({mention.name for mention in reading.mentions}) > 1  # if you mean it, that would be X
-        both &= sum(reading.is_a(other, "if") for other in range(len(tokens))) > 1 and reading.has("modal", 0)
+        several = len({mention.name for mention in reading.mentions}) > 1
+        ifs = sum(reading.is_a(other, "if") for other in range(len(tokens)))
+        meant = several and ifs > 1 and reading.has("modal", 0)  # if you mean .., it would be X; if .., Y
         if (
-            (of_speaker and not both)
+            (of_speaker and not meant)
             or reading.key(at - 1) in ("even", "auch", "selbst", "as")
             or tokens[-1].text == "?"
         ):
@@ -155,8 +153,7 @@ def read_conditions(reading: Reading) -> None:
         named = any(mention.start in inside for mention in reading.named())
         named |= reading.is_a(at + 1, "pronoun")  # X, if he wins
         named |= not {*_DONE}.isdisjoint(reading.keys(at, inside.stop))
-        both = len({mention.name for mention in reading.mentions}) > 1  # if so X, if not Y
-        both &= any(
+        both = several and any(  # if so X, if not Y
             reading.is_a(other, "if") or reading.key(other) in _ELSE
             for other in range(inside.stop, len(tokens))
         )
