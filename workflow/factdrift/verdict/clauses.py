@@ -46,7 +46,11 @@ def read_events(reading: Reading) -> None:
 
 def _of_another(reading: Reading, mention: Mention) -> bool:
     """Whether a sentence says that somebody is married to another: `X was married to the agent Z`."""
-    if _names_subject(reading) or not reading.is_a(mention.end, "past", "present"):
+    if _names_subject(reading):
+        return False
+    if reading.key(mention.end) in ("married", "wed", "weds", "marries"):
+        return any(name.start == mention.end + 1 and name.person for name in reading.named())
+    if not reading.is_a(mention.end, "past", "present"):
         return False
     for name in reading.named():
         words = {*reading.keys(mention.end, name.start)}
@@ -117,7 +121,10 @@ def read_subjects(reading: Reading) -> None:
     _read_points(reading)
     _read_topics(reading)
     _read_neighbours(reading)
-    of_subject = [_names_subject(reading, part) for part in parts]
+    of_subject = [
+        _names_subject(reading, part) and not reading.has_cue("refused", part.start, part.stop)
+        for part in parts
+    ]
     for part, own in zip(parts, of_subject, strict=True):
         unknown = any(name.start in part and not name.value for name in reading.unknown)
         if any(of_subject) and unknown and not own:
@@ -221,6 +228,11 @@ def _read_topics(reading: Reading) -> None:
         clause = next(clause for clause in clauses if name.start in clause)
         if reading.key(clause.start) == "which":
             clause = range(clauses[clauses.index(clause) - 1].start, clause.stop)
+        then = clauses[min(clauses.index(clause) + 1, len(clauses) - 1)] if clause in clauses else clause
+        gains = reading.is_a(then.start, "holds", "past", "achieved") and not core.isdisjoint(then)
+        free = not any(other.start in then for other in reading.named())
+        if reading.key(clause.stop) == "and" and gains and free:
+            clause = range(clause.start, then.stop)  # X left Z and became its head
         words = [at for at in clause if at not in name.span and reading.tokens[at].is_word]
         if not years and (name.value or any(rival.start in clause for rival in fits)):
             return

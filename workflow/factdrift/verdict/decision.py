@@ -13,6 +13,7 @@ from factdrift.verdict.offices import is_core
 from factdrift.verdict.reading import Reading, Role, is_also, side_by_side
 
 NOBODY = "no candidate is named"
+UNASSERTED = "candidates are named, and none is asserted"
 
 
 def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tuple[str, str]:
@@ -44,8 +45,9 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
     heading = [at for at in range(colon) if reading.sign(at).islower() or reading.key(at) in _LISTED]
     listed = any(reading.key(at) in _LISTED for at in heading)
     listed &= not any(is_core(reading, at) or reading.is_a(at, "verb") for at in heading)
-    listed &= not any(reading.key(at) in reading.words.values["number"] for at in range(colon))
-    if listed and not several and len(claimed) > 1 and colon < first.start:
+    counted = any(reading.key(at) in reading.words.values["number"] for at in range(colon))
+    listed &= not counted or "candidates" in reading.keys(0, colon)
+    if listed and not several and len(reading.named()) > 1 and colon < first.start:
         return "unclear", "it only lists names"
     kinds = {first.kind, *(name.kind for name in also)}
     if not several and ACCEPTED in kinds and kinds & {STALE, OTHER}:
@@ -85,7 +87,7 @@ def decided(reading: Reading, several: bool, asks: bool, of_values: bool) -> tup
         for name in reading.named()
         if (reading.tokens[name.start - 1].kind, reading.sign(name.end).strip()) == ("bullet", "")
     ]
-    if first in points and len(points) > 2 and reading.role(first) == Role.ASSERTED:
+    if right and first in points and len(points) > 2 and reading.role(first) == Role.ASSERTED:
         return "unclear", "an accepted answer is only one point of a list"
     if first.kind == ACCEPTED:
         return "correct", "an accepted answer is the first candidate that is asserted"
@@ -240,7 +242,7 @@ def _of_none(reading: Reading, refused: bool) -> tuple[str, str]:
     if Role.BESIDE in right:
         return "wrong", "an accepted answer is named, but not as the answer"
     if reading.mentions:
-        return "wrong", "candidates are named, and none is asserted"
+        return "wrong", UNASSERTED
     if reading.of("disclaimer"):
         return "refused", "it only says what it is, or what it was trained on"
     return "wrong", NOBODY

@@ -13,6 +13,8 @@ _AFTER_WOULD = (
     *("become", "go"),
 )
 """Words behind `would` that do not say what somebody would do instead."""
+_NARROWER = ("course", "personal", "national", "olympic", "championship", "meeting", "european")
+"""Words before `record` that say that it is not the world's."""
 BORDERS = frozenset('.;:(),—–"?!|[]')
 
 
@@ -56,6 +58,11 @@ def is_described(reading: Reading, mention: Mention) -> bool:
     kin = kin and any(reading.is_a(at, "kin") and reading.is_a(at + 1, "of") for at in (verb + 2, verb + 3))
     if kin and not any(_says_it(reading, at) for at in range(verb + 2, len(tokens))):
         return True  # X is the eldest son of Z
+    made = reading.keys(verb, verb + 2) == ["was", "made"] and reading.is_a(verb + 2, "indefinite")
+    made |= reading.key(mention.start - 1) == "which" and mention.person and asked_office(reading)
+    made &= not reading.is_a(verb, "holds", "gains", "achieved")
+    if made and not any(_says_it(reading, at) for at in behind(reading, mention)):
+        return True  # X was made a cardinal; a show which X co-hosted
     be = verb + (reading.keys(verb, verb + 2) == ["has", "been"])
     if be > verb and asked_office(reading) and reading.is_a(be + 1, "indefinite"):
         return not office_fits(reading, reading.keys(be + 2))  # X has been a judge of it since 2018
@@ -83,8 +90,10 @@ def is_described(reading: Reading, mention: Mention) -> bool:
         return True  # X hosts a race
     wins = reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "locative")
     wins |= reading.key(verb) == "became" and "champion" in reading.keys(verb, verb + 4)
+    wins |= reading.key(verb) in ("won", "wins") and reading.is_a(verb + 1, "article")
     wins &= "record" in reading.asked
-    if wins and not any(is_core(reading, at) for at in behind(reading, mention)):
+    own = (at for at in behind(reading, mention) if is_core(reading, at))
+    if wins and all(reading.key(at - 1) in _NARROWER or tokens[at].is_capital for at in own):
         return True  # X won in London
     subject = any(token.is_capital and token.key in reading.asked for token in tokens)
     if reading.key(verb).endswith("ed") and not subject and mention.person and is_about(reading, verb):

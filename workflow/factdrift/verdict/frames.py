@@ -76,6 +76,8 @@ def _doubt(reading: Reading, mention: Mention) -> str:
     staged &= {*_STAGED, "place"}.isdisjoint(reading.asked)
     if staged and not asked_events(reading):
         return "is only where something happened"
+    if "death" in asked_events(reading) and not {"alive", "lebt"}.isdisjoint(reading.keys(0)):
+        return "is when somebody was alive"
     if is_visit(reading, mention) and not mention.person:
         return "is only where somebody went"
     if body := _body(reading, mention):
@@ -167,7 +169,10 @@ def _frame(reading: Reading, mention: Mention) -> Iterator[int]:
     ):
         start = naming + 1  # Reuters calls X the president
     for that in reading.of("whether"):  # Z reports that X is it
-        if that.end <= mention.start and reading.is_a(that.start - 1, "speech", "naming"):
+        verb = that.start - 1
+        while verb > 1 and not reading.sign(verb).islower():
+            verb -= 2 if reading.is_a(verb - 1, "locative") else 1  # reported on 21 October 2025 that
+        if that.end <= mention.start and reading.is_a(verb, "speech", "naming"):
             start = max(start, that.end)
     for at in range(start, mention.start):
         owner = reading.tokens[at].possessive and not (mention.value or reading.is_a(at, "foreign", "topic"))

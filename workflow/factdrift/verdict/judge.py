@@ -14,7 +14,7 @@ from factdrift.verdict.candidates import Candidates, Mention
 from factdrift.verdict.clauses import asked_events
 from factdrift.verdict.corrections import correction, holder
 from factdrift.verdict.cues import about, read_cues
-from factdrift.verdict.decision import NOBODY, answering, decided
+from factdrift.verdict.decision import NOBODY, UNASSERTED, answering, decided
 from factdrift.verdict.names import ACCEPTED, UNKNOWN
 from factdrift.verdict.offices import is_core, office_fits
 from factdrift.verdict.reading import Reading, Role
@@ -73,6 +73,9 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         last = judged(case._replace(text=end), 0)
         if last.named:
             return last
+    bare = _BARE.match(text)
+    if bare and bare[1] in (*case.accepted, *case.stale, *case.others):
+        text = f"{bare[1]}.\n{text[bare.end() :]}"
     options = _OPTIONS.match(text)
     if options and not _VERB.search(options[0]):
         chosen = _CHOICE.fullmatch(text, options.end())
@@ -102,10 +105,11 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         joined = name.kind == ACCEPTED and reading.role(name) == Role.NOW and reading.is_a(comma + 1, "when")
         until = min(until, comma) if joined else until  # X desde 2025, cuando fue elegido
     doubts = cues.only_names and any(reading.is_a(at, "doubt") for at in {*range(until)} - read)
+    left = [reading.role(name) for name in reading.mentions]
     loops = repeats(keys_of(text)) == 0 and not candidates.mentions(tokens(text), text)
     if reason := _says_nothing(reading, mentions, keys_of(case.question)) or _LOOP * loops:
         verdict = "empty"
-    elif named and doubts:
+    elif named and doubts and not (reading.of("refused") or Role.OPEN in left):
         verdict, reason = "unclear", "a word that may deny it, in a language whose cue words are not known"
     else:
         taken_back = correction(rest, reading, candidates, text, case.several)
@@ -139,6 +143,8 @@ _COMMANDS = re.compile(r"\A\s*```\w*\n\s*(?:\$|>>>) .*?```\s*(?=\S)", re.S)
 _HEADING = re.compile(r"\s*#{1,6} +([^\n]+)\n+(?=\S)")
 _OPTIONS = re.compile(r"\s*\(?a[.)] [^\n]+(?:\n\s*\(?[b-j][.)] [^\n]+){2,}\s*", re.I)
 """Answers to choose from, of which none is chosen unless a letter follows."""
+_BARE = re.compile(r"(\d{1,2})\. (?=[A-Z])")
+"""A number that answers before the next sentence, and is no point of a list: `27. It was 28 before.`"""
 _VERB = re.compile(r" (?:is|was|are|were|has|had) ")
 _CHOICE = re.compile(
     r"(?:the )?(?:correct )?(?:answer|antwort)?(?: is| ist)?\s*:?\s*\(?([a-j])\)?[.)]?\s*", re.I
@@ -185,8 +191,9 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     heading = not (reading.mentions or any(token.text.islower() for token in reading.tokens))
     if heading and later.named and _LABELLED.match(later.answer):
         return True  # above labelled lines
-    if verdict == "both" and later.verdict == "refused":  # X or Y? I do not know.
-        return True
+    beside = verdict == "wrong" and reading.mentions and not (reading.asserted() or reading.of("attempt"))
+    if later.verdict == "refused" and (verdict == "both" or beside):
+        return True  # X or Y? I do not know. It is X's book. It does not say who.
     again = keys_of(later.answer)[:1] in (("if",), ("otherwise",)) and reading.key(0) == "if"
     if (asks and later.verdict == "both") or again:
         return False  # which period? There were X, Y and Z. If it is X, good. If not, it is Y.
@@ -198,6 +205,7 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     opening = keys_of(later.answer)[:4]
     opening = opening[:2] if any(reading.words.has("pronoun", key) for key in opening[:1]) else opening
     current = any(cue.kind == "now" for cue in reading.words.find(opening))
+    current &= opening[:1] != ("since",) or not reading.words.has("possessive", opening[1])
     right = later.verdict == "correct" and opening[:1] != ("as",)  # but as of 2021
     if current and verdict != "correct" and later.named and (right or _says_core(reading, later)):
         return True  # it has had several presidents, among them Z. The current president is X.
@@ -212,7 +220,7 @@ def _gives_way(reading: Reading, verdict: str, asks: bool, later: Judged, questi
     if not asks and verdict != "refused" and _asserts_nobody(reading):  # It is not Y. It is X.
         holds = any(reading.words.has(kind, key) for kind in ("present", "leads") for key in keys)
         if later.verdict == "correct" or (later.named and not reading.asserted()):
-            return (verdict, later.verdict) != ("denied", "unclear")
+            return verdict != "denied" or (later.verdict != "unclear" and later.reason != UNASSERTED)
         if holds and later.verdict == "stale":
             return True
     sure = asked_events(reading) and any(reading.role(name) == Role.NOW for name in reading.asserted())
@@ -232,6 +240,7 @@ def _is_aside(reading: Reading) -> bool:
     words = [at for at, token in enumerate(reading.tokens) if token.text.islower()]
     kinds = ("right", "tenure", "present", "leads", "plays")
     says = any(is_core(reading, at) or reading.is_a(at, *kinds) for at in words)
+    says |= any(reading.role(name) == Role.NOW for name in reading.mentions)
     return len(words) > 3 and not says and not reading.of("now", "hedge", "took_over", "handed_on")
 
 

@@ -67,7 +67,7 @@ class Names:
                 continue
             people.setdefault(person.surname[0], []).append(person)
             for keys in _short_forms(person, whole, cues):
-                if who and len(keys) == 1 and keys[0] in asked:
+                if len(keys) == 1 and keys[0] in asked and (who or keys != person.surname):
                     continue  # the minister of Israel is not Israel Katz
                 parts.setdefault(keys, name._replace(keys=keys, capital=False, part=True))
             asked_for = len(person.surname) == 1 and person.surname[0] in asked  # spouse of Z: not Z

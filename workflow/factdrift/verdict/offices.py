@@ -242,6 +242,7 @@ def other_body(reading: Reading, mention: Mention, end: int) -> str:
             for at in body.span
         )
         common |= reading.sign(body.end) == "-"  # the CDU-Politiker
+        common |= reading.key(at - 1) == "states" and body.name == "America"
         starts = {key[:4] for key in reading.asked if len(key) > 4}
         common |= not starts.isdisjoint(reading.key(at)[:4] for at in body.span)  # the Lebanese Republic
         common &= not (reading.is_a(body.end - 1, "direction") and reading.key(body.end) in reading.asked)

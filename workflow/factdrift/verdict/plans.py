@@ -71,12 +71,18 @@ def read_attempts(reading: Reading) -> None:
             what = reading.next(cue, 4, STOPS - {":"})  # Shortlisted for the post: X
         if reading.key(cue.start) in ("collapsed", "broke", "fell"):
             what = None  # the deal collapsed, and X is still its owner
-        apart = who is not None and reading.is_a(who.end + 1, "when", "conjunction")  # X, where he may live
+        apart = (  # X, where he may live; but X gilt als Favorit
+            who is not None and who.end < cue.start and reading.is_a(who.end + 1, "when", "conjunction")
+        )
         body = who is not None and who.kind != UNKNOWN and not who.person
         apart |= body and reading.is_a(verb, "pronoun")  # at X he wanted to
-        divided = who is not None and reading.stopped(who.end, cue.start, kinds=("and", "contrast"))
+        also = reading.key(cue.start - 1) == "also"
+        divided = who is not None and reading.stopped(who.end, cue.start - also, kinds=("and", "contrast"))
         if apart or (divided and not quoted):
             who = None
+        among = reading.key(0) == "among" and not any(name.end <= cue.start for name in reading.named())
+        for name in reading.mentions if among else ():  # among those who plan it are X and Y
+            reading.assign(name, Role.DENIED, CLAIMED)
         reading.assign(who, Role.DENIED, CLAIMED)
         for name in reading.mentions if who else ():  # X and Y are among the candidates
             beside = who is not None and reading.keys(name.end, who.start) in (["and"], ["or"])
@@ -134,8 +140,10 @@ def read_conditions(reading: Reading) -> None:
         inverted = at == first and reading.is_a(at, "inverted") and subject is not None
         inverted = inverted and (tokens[at + 1].is_capital or reading.is_a(at + 1, "starter"))
         inverted |= token.key == "had" and reading.key(at + 1) in ("he", "she", "they")
-        if at in inside_names or not (reading.is_a(at, "if") or inverted):
-            continue  # Angel Falls
+        asked = token.key in reading.asked and not inverted
+        asked |= any(at in cue.span for cue in reading.of("spared"))  # si no me equivoco
+        if at in inside_names or asked or not (reading.is_a(at, "if") or inverted):
+            continue  # Angel Falls, Une si longue lettre
         that = token.key != "if" and reading.key(at + 1) == "that"  # provided that
         of_speaker = subject is None or subject.key == "by" or subject.text == "Sie"
         of_speaker |= reading.is_a(at + 1 + that, "speaker")
@@ -144,7 +152,7 @@ def read_conditions(reading: Reading) -> None:
         meant = several and ifs > 1 and reading.has("modal", 0)  # if you mean .., it would be X; if .., Y
         if (
             (of_speaker and not meant)
-            or reading.key(at - 1) in ("even", "auch", "selbst", "as")
+            or reading.key(at - 1) in ("even", "auch", "selbst", "as", "meme", "incluso", "comme", "como")
             or tokens[-1].text == "?"
         ):
             continue
@@ -152,6 +160,7 @@ def read_conditions(reading: Reading) -> None:
         inside = range(at, then if reading.key(then) in ("then", "dann") else reading.end(at + 1, _CLAUSE))
         named = any(mention.start in inside for mention in reading.named())
         named |= reading.is_a(at + 1, "pronoun")  # X, if he wins
+        named |= reading.words.only_names  # si gana, será X
         named |= not {*_DONE}.isdisjoint(reading.keys(at, inside.stop))
         both = several and any(  # if so X, if not Y
             reading.is_a(other, "if") or reading.key(other) in _ELSE
