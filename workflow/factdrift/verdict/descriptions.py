@@ -59,6 +59,7 @@ def is_described(reading: Reading, mention: Mention) -> bool:
     if kin and not any(_says_it(reading, at) for at in range(verb + 2, len(tokens))):
         return True  # X is the eldest son of Z
     made = reading.keys(verb, verb + 2) == ["was", "made"] and reading.is_a(verb + 2, "indefinite")
+    made |= mention.person and reading.is_a(verb, "present") and reading.key(verb + 1) == "known"
     made |= reading.key(mention.start - 1) == "which" and mention.person and asked_office(reading)
     made &= not reading.is_a(verb, "holds", "gains", "achieved")
     if made and not any(_says_it(reading, at) for at in behind(reading, mention)):
@@ -108,7 +109,8 @@ def _has_another_office(reading: Reading, mention: Mention) -> bool:
     acts &= reading.sign(verb).islower() and not reading.key(verb).endswith("ly")
     acts &= not reading.is_a(verb, "verb", "present", "past", "achieved", "remains", "starter")
     acts &= reading.is_a(verb + 1, "article") and not reading.is_a(verb + 3, "tenure", "right")
-    if acts and office_fits(reading, [reading.key(verb + 2)]):
+    acts &= not reading.is_a(verb + 4, "tenure", "right")
+    if acts and office_fits(reading, reading.keys(verb + 2, verb + 4)) is not None:
         return True  # X served the president coffee
     leads = reading.is_a(verb, "leads") or reading.keys(verb, verb + 2) in (
         ["served", "as"],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events, is_year
+from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
@@ -94,12 +96,20 @@ def read_attempts(reading: Reading) -> None:
         ends = [turn.end for turn in reading.of("took_over") if not reading.is_a(turn.start, "when")]
         if who and before and any(cue.end < end <= before[0].start for end in ends):
             reading.assign(before[0], Role.NOW, (Role.BEFORE,))  # X is expected to succeed Y
-        stops = STOPS - {":"} if what is not None and label < what.start else STOPS
-        if what is not None and not reading.stopped(cue.end, what.start, stops, ("and", "contrast")):
-            own = who is not None and reading.keys(0, who.start) != ["the"]  # the Z board tried to hire X
-            reading.assign(
-                what, Role.BESIDE if own else Role.DENIED, HOLDS if who is None else (Role.ASSERTED,)
-            )
+        if what is not None:
+            _read_goal(reading, cue, who, what)
+
+
+def _read_goal(reading: Reading, cue: Cue, who: Mention | None, what: Mention) -> None:
+    """`Z plans to move to X`: X is what somebody attempts."""
+    label = reading.end(cue.end, ":")
+    stops = STOPS - {":"} if label < what.start else STOPS
+    if reading.stopped(cue.end, what.start, stops, ("and", "contrast")):
+        return
+    own = who is not None and reading.keys(0, who.start) != ["the"]  # the Z board tried to hire X
+    body = not what.person and "who" not in reading.asked  # Z plans to move to X
+    own &= not (body and who is not None and who.kind == UNKNOWN)
+    reading.assign(what, Role.BESIDE if own else Role.DENIED, HOLDS if who is None else (Role.ASSERTED,))
 
 
 def read_future(reading: Reading) -> None:
