@@ -143,7 +143,7 @@ _COMMANDS = re.compile(r"\A\s*```\w*\n\s*(?:\$|>>>) .*?```\s*(?=\S)", re.S)
 _HEADING = re.compile(r"\s*#{1,6} +([^\n]+)\n+(?=\S)")
 _OPTIONS = re.compile(r"\s*\(?a[.)] [^\n]+(?:\n\s*\(?[b-j][.)] [^\n]+){2,}\s*", re.I)
 """Answers to choose from, of which none is chosen unless a letter follows."""
-_BARE = re.compile(r"(\d{1,2})\. (?=[A-Z])")
+_BARE = re.compile(r"(\d{1,2})\. (?=[A-Z]\w* [a-z])")
 """A number that answers before the next sentence, and is no point of a list: `27. It was 28 before.`"""
 _VERB = re.compile(r" (?:is|was|are|were|has|had) ")
 _CHOICE = re.compile(
