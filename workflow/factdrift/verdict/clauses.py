@@ -236,8 +236,9 @@ def _read_topics(reading: Reading) -> None:
         words = [at for at in clause if at not in name.span and reading.tokens[at].is_word]
         if not years and (name.value or any(rival.start in clause for rival in fits)):
             return
+        phrases = {at for at in core if at - 1 in core and reading.key(at) not in reading.asked}
         last = max((stems.get(reading.key(at)[:5], -1) for at in words if at), default=-2)
-        fits[name] = last if years else len({reading.key(at) for at in words if at in core})
+        fits[name] = last if years else len({reading.key(at) for at in words if at in core - phrases})
         says = reading.is_a(name.end, "present") and any(
             token.text.islower() and token.kind == "word" and not reading.words.has("starter", token.key)
             for token in reading.tokens[name.end + 1 : clause.stop]

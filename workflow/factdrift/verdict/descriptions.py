@@ -56,8 +56,11 @@ def is_described(reading: Reading, mention: Mention) -> bool:
         verb = comma + 1  # X, born in 1981, is a baker
     kin = reading.is_a(verb, "present", "past") and reading.is_a(verb + 1, "article")
     kin = kin and any(reading.is_a(at, "kin") and reading.is_a(at + 1, "of") for at in (verb + 2, verb + 3))
-    if kin and not any(_says_it(reading, at) for at in range(verb + 2, len(tokens))):
-        return True  # X is the eldest son of Z
+    kin_end = min((name.end for name in reading.named() if name.start > verb), default=verb + 2)
+    if kin and not any(
+        _says_it(reading, at) for at in range(verb + 2, len(tokens)) if reading.sign(kin_end) != "," or at < kin_end
+    ):
+        return True  # X is the eldest son of Z, the president
     made = reading.keys(verb, verb + 2) == ["was", "made"] and reading.is_a(verb + 2, "indefinite")
     made |= mention.person and reading.is_a(verb, "present") and reading.key(verb + 1) == "known"
     made |= reading.key(mention.start - 1) == "which" and mention.person and asked_office(reading)
@@ -108,6 +111,9 @@ def _has_another_office(reading: Reading, mention: Mention) -> bool:
     acts = asked_office(reading) and not any(verb in cue.span for cue in reading.cues)
     acts &= reading.sign(verb).islower() and not reading.key(verb).endswith("ly")
     acts &= not reading.is_a(verb, "verb", "present", "past", "achieved", "remains", "starter")
+    beside = asked_office(reading) and reading.is_a(verb + 1, "object") and reading.is_a(verb + 2, "article")
+    if beside and reading.sign(verb).islower() and office_fits(reading, reading.keys(verb + 3, verb + 5)):
+        return True  # X works for the president, X serves under the president
     acts &= reading.is_a(verb + 1, "article") and not reading.is_a(verb + 3, "tenure", "right")
     acts &= not reading.is_a(verb + 4, "tenure", "right")
     if acts and office_fits(reading, reading.keys(verb + 2, verb + 4)) is not None:
@@ -137,9 +143,11 @@ def _has_another_office(reading: Reading, mention: Mention) -> bool:
     turns = reading.of("now", "took_over", "handed_on", "disclaimer")
     turns = [cue for cue in turns if not (won and cue.start > end)]
     turns = [cue for cue in turns if cue.start or not reading.is_a(cue.end, "pronoun")]  # before he came, X
+    first = not {"first", "only", "youngest", "oldest"}.isdisjoint(reading.keys(verb, end))  # woman to head it
     if turns or any(
         (at < end and (reading.is_a(at, "tenure", "holds", "right", "achieved") or at in chosen))
         or (leads and tokens[at].is_capital and reading.key(at) in reading.asked)
+        or (first and reading.key(at - 1) == "to" and reading.words.has("leads", f"{reading.key(at)}s"))
         for at in rest
     ):
         return False

@@ -73,6 +73,7 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return "is only what some say"
     lead = reading.lead(mention)
     staged = lead > 0 and reading.key(lead - 1) in _STAGED and not reading.is_a(lead, "by")
+    staged &= reading.sign(lead) != ","  # until an election is held, it is X
     staged &= {*_STAGED, "place"}.isdisjoint(reading.asked)
     if staged and not asked_events(reading):
         return "is only where something happened"
@@ -202,6 +203,9 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     """Whether a sentence is about something else: `the winter capital is X`, `the president met X`."""
     (start, _), lead = _clause(reading, mention), reading.lead(mention)
     for at in (at for at in range(start, mention.start) if is_core(reading, at)):
+        under = reading.is_a(at - 1, "deputy") and reading.key(at - 1) not in reading.asked
+        if under and reading.has("verb", at, mention.start):
+            return True  # the deputy president is X
         other = at > start and reading.is_a(at - 1, "noun", "topic") and not reading.is_a(at - 1, "thing")
         other = other and not mention.value and reading.sign(at - 1).islower() and reading.sign(at).islower()
         office = mention.person and office_fits(reading, [reading.key(at)])
@@ -210,6 +214,8 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
             return True
     if not (mention.person and asked_office(reading) and lead > start):
         return False
+    if any(is_core(reading, at) and _does(reading, at, lead) for at in range(start, lead)):
+        return True
     ends = (at for at in range(start + 1, lead) if reading.is_a(at, "of", "to", "locative", "who", "verb"))
     end = next(ends, lead)
     subject = reading.keys(start, end)
@@ -227,6 +233,25 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     cued = any(lead in cue.span and cue.kind != "beside" for cue in reading.cues)
     acts = reading.sign(lead).islower() and not (cued or reading.is_a(lead, *_NO_ACTS))
     return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
+
+
+_DOES = (
+    *("verb", "present", "past", "holds", "by", "from", "to", "of", "locative", "who", "conjunction", "known"),
+    *("modal", "chosen", "achieved", "remains", "lasting", "tenure", "right", "then", "when", "title", "noun"),
+)
+"""Rows of words behind an office that may say who holds it."""
+
+
+def _does(reading: Reading, at: int, lead: int) -> bool:
+    """Whether somebody with an office does something else: `the president of Z quarrelled with X`."""
+    verb = at + 1
+    while verb < lead and (
+        reading.is_a(verb, "of", "article") or reading.key(verb) in reading.asked or reading.tokens[verb].possessive
+    ):
+        verb += 1
+    cued = any(verb in cue.span for cue in reading.cues)
+    act = at + 1 < verb <= lead and reading.sign(verb).islower() and not reading.sign(verb).endswith("ly")
+    return act and not (cued or reading.is_a(verb, *_DOES) or is_about(reading, verb))
 
 
 def _is_common(reading: Reading, at: int, mention: Mention) -> bool:

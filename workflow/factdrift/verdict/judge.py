@@ -20,7 +20,7 @@ from factdrift.verdict.offices import is_core, office_fits
 from factdrift.verdict.reading import Reading, Role
 from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_sentence
-from factdrift.verdict.sentences import conclusion, repeats, split, without_prompt
+from factdrift.verdict.sentences import conclusion, repeats, split, without_hyphens, without_prompt
 from factdrift.verdict.text import contains, keys_of, plain, tokens
 from factdrift.words.reasoning import answer_of
 
@@ -82,7 +82,7 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
         line = re.search(rf"^\s*\(?{chosen[1]}[.)] ([^\n]+)", options[0], re.I | re.M) if chosen else None
         last = judged(case._replace(text=line[1] if line else text[options.end() :]), 0)
         return last if last.named else last._replace(verdict="refused", reason="it only lists options")
-    sentence, rest, stop = split(tokens(text)[:MOST_TOKENS], cues, candidates.within)
+    sentence, rest, stop = split(without_hyphens(tokens(text)[:MOST_TOKENS], cues), cues, candidates.within)
     if not any(token.is_word for token in sentence):
         return Judged("empty", "", (), "end", "only the prompt again" if keys_of(whole) else _NO_WORD)
     mentions = candidates.mentions(sentence, text)

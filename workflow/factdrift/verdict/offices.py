@@ -11,13 +11,15 @@ from factdrift.verdict.cues import Cues
 from factdrift.verdict.names import STALE, abbreviates
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
-_WORDS = 4
+_WORDS = 5
 """Words of an office, at most."""
 _FITS = {
     "head": ("government", "premier", "state", "mayor", "chief"),
     "executive": ("executive", "chief"),
     "chief": ("chief", "executive"),
     "chair": ("chair", "state"),
+    "state": ("state", "sovereign"),
+    "sovereign": ("sovereign", "state"),
     "any": ("any", "party", "secretary", "chair", "executive", "chief"),
 }
 """What is asked for -> the kinds of offices that may answer it, where that is not the same kind alone."""
@@ -47,11 +49,11 @@ def read_offices(reading: Reading) -> None:
             reading.assign(mention, Role.BESIDE, CLAIMED)
         if mention is named[0] and not reading.of("former") and _titled(reading, mention):
             reading.doubts[mention.start] = "is said to hold another office"
-        rank = _behind(reading, mention.end)[:1] if verb else []
-        under = bool(rank) and reading.words.has("deputy", rank[0]) and rank[0] not in reading.asked
+        ranks = _behind(reading, mention.end)[:3] if verb else []
+        under = any(reading.words.has("deputy", rank) and rank not in reading.asked for rank in ranks)
         other = asked and office and not _is_asked(reading, office)
         if under or (other and not office_fits(reading, office)):
-            reading.assign(mention, Role.BESIDE)
+            reading.assign(mention, Role.BESIDE, CLAIMED if under else (Role.ASSERTED,))
 
 
 def _read_appointments(reading: Reading) -> None:
@@ -91,9 +93,9 @@ def kinds_fit(cues: Cues, keys: tuple[str, ...], question: tuple[str, ...]) -> b
     fitting = {fit for kind in asked for fit in _FITS.get(kind, (kind,))}
     parts = [[*part] for joins, part in groupby(words, lambda key: cues.has("conjunction", key)) if not joins]
     kinds = [set(cues.valued("office", part).values()) for part in parts]
-    if not fitting or not any(own - {"any"} for own in kinds):
+    if not fitting or not any(own - {"any"} or "any" in asked for own in kinds if own):
         return None
-    fitting |= {"head"} | ({"any"} & {*asked} if len(parts) > 1 else set())
+    fitting |= ({"head"} if "sovereign" not in asked else set()) | ({"any"} & {*asked} if len(parts) > 1 else set())
     return any(own & fitting for own in kinds)  # leader of the party and of the opposition
 
 
@@ -104,17 +106,27 @@ def of_office(reading: Reading, at: int) -> bool:
 
 def is_object(reading: Reading, at: int) -> bool:
     """Whether a noun is another's: `married to the president`, `the president's brother`."""
+    possessive = reading.tokens[at].possessive
+    offices = reading.words.values["office"]
+    while reading.is_a(at - 1, "topic") or any(
+        " ".join(reading.keys(at - 1, end)) in offices for end in (at + 1, at + 2)
+    ):
+        at -= 1  # friend of the head coach
     led = reading.is_a(at - 1, "article") and (
         reading.is_a(at - 2, "object", "of") or any(cue.end == at - 1 for cue in reading.of("beside"))
     )  # who has beaten the champion
-    return reading.tokens[at].possessive or led
+    return possessive or led
 
 
 def is_core(reading: Reading, at: int) -> bool:
-    """Whether a word names what is asked for: the question's noun, or an office that fits."""
+    """Whether a word names what is asked for: the question's noun, or one of an office that fits."""
     kinds = ("article", "verb", "starter", "particle", "to", "of")
     core = reading.key(at) in reading.asked and not reading.is_a(at, *kinds)
-    return core or bool(office_fits(reading, [reading.key(at)]))
+    return core or any(
+        office_fits(reading, phrase) and " ".join(phrase) in reading.words.values["office"]
+        for start, end in ((at, at + 1), (at - 1, at + 1), (at, at + 2), (at - 2, at + 1), (at - 1, at + 2), (at, at + 3))
+        if (phrase := reading.keys(start, end)) and reading.key(at) in phrase
+    )
 
 
 def _clause_end(reading: Reading, mention: Mention) -> int:
@@ -224,7 +236,8 @@ def other_body(reading: Reading, mention: Mention, end: int) -> str:
     if apposed and not reading.of("former"):
         end = len(reading.tokens)  # X, CEO of Z
     for at in range(mention.end, end):
-        if reading.is_a(at, "of") and reading.is_a(at + 1, "indefinite") and of_office(reading, at):
+        other = reading.is_a(at + 1, "indefinite") or reading.key(at + 1) in ("another", "other")
+        if reading.is_a(at, "of") and other and of_office(reading, at):
             return "another body"
     again = any(name.kind == STALE and reading.role(name) == Role.BEFORE for name in reading.mentions)
     for body in () if again else reading.unknown:  # after Y, who held it, it is the same body
@@ -250,6 +263,7 @@ def other_body(reading: Reading, mention: Mention, end: int) -> str:
         owner = body.possessive and office_fits(reading, reading.keys(body.end, mention.start))
         agent = mention.end <= at - 1 and is_core(reading, at - 1)  # X was director of Z
         of = reading.is_a(at, "of") and (agent or (at != mention.end and of_office(reading, at)))
+        of |= asked_office(reading) and at > body.start - 3 and reading.keys(at - 1, at + 1) == ["head", "of"]
         of |= asked_office(reading) and at == mention.end and reading.key(at) in ("at", "bei")
         noun = reading.is_a(body.start - 1, "article") and reading.is_a(body.start - 2, "present")
         noun &= len(body.span) > 1 and is_core(reading, body.end) and mention.end == body.start - 2

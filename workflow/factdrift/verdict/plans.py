@@ -118,8 +118,11 @@ def read_future(reading: Reading) -> None:
         verb, to_be = reading.key(mention.end), reading.key(mention.end + 1) == "be"
         planned = "werden" in reading.keys(mention.end, reading.end(mention.end, _CLAUSE))
         now = reading.has_cue("now", mention.end, reading.end(mention.end))
-        if planned or (verb == "should" and to_be and not now):
+        if planned or (verb == "should" and to_be and not now) or _is_to_come(reading, mention):
             reading.assign(mention, Role.DENIED, HOLDS)  # X soll es werden, X should be it
+        unreal = verb == "would" and to_be and reading.is_a(mention.end + 2, "article") and not now
+        if unreal and not reading.of("hedge") and reading.role(mention) in HOLDS:
+            reading.doubts.setdefault(mention.start, "is only said that it would be so")
         earlier = reading.keys(0, reading.lead(mention) + 1)
         comes = verb in ("will", "shall") and not reading.is_a(mention.end + 1, "lasting")
         if comes or (earlier[-2:] == ["will", "be"] and earlier[0] not in ("that", "it")):
@@ -138,6 +141,22 @@ def read_future(reading: Reading) -> None:
             past = before and reading.role(before[0]) in (Role.BEFORE, Role.ONCE)
             if past:  # X will retire and be succeeded by Y
                 reading.roles |= {before[0].start: Role.NOW, mention.start: Role.BESIDE}
+
+
+def _is_to_come(reading: Reading, mention: Mention) -> bool:
+    """Whether a name will or may be it: `the president may soon be X`, `X could one day be president`."""
+    lead = reading.lead(mention)
+    for modal in range(len(reading.tokens)):
+        near = modal == mention.end or modal in range(lead - 4, lead)
+        if near and reading.is_a(modal, "modal") or (near and reading.key(modal) in ("may", "should")):
+            span = {*reading.keys(modal + 1, modal + 4)}
+            if not span.isdisjoint(_SOON) and not span.isdisjoint(("be", "become", "hold", "lead")):
+                return True
+    return False
+
+
+_SOON = ("soon", "someday", "eventually", "one", "next")
+"""Words of what is not yet so."""
 
 
 def read_conditions(reading: Reading) -> None:

@@ -54,6 +54,19 @@ def without_prompt(text: str, question: str) -> str:
             return text
 
 
+def without_hyphens(words: Sequence[Token], cues: Cues) -> list[Token]:
+    """The tokens without the hyphens inside of an office: `editor-in-chief` is `editor in chief`."""
+    offices, left = cues.values["office"], list[Token]()
+    for at, token in enumerate(words):
+        joins = token.text == "-" and 0 < at < len(words) - 1
+        joins = joins and words[at - 1].end == token.start and token.end == words[at + 1].start
+        keys = [word.key for word in words[max(at - 3, 0) : at + 4] if word.is_word] if joins else []
+        pairs = {" ".join(keys[start : start + size]) for size in (2, 3) for start in range(len(keys))}
+        if pairs.isdisjoint(offices) or not any(words[at - 1].key in pair.split() for pair in pairs & {*offices} if " " in pair):
+            left.append(token)
+    return left
+
+
 def conclusion(text: str, question: str) -> str:
     """What follows `So the answer is` or `Final answer:` in a text that reasons first; empty without one.
 

@@ -37,6 +37,9 @@ def read_times(reading: Reading) -> None:
 def _read_former(reading: Reading, cue: Cue) -> None:
     """`former president X`, `X was formerly president`."""
     first, then = reading.key(cue.start), reading.next(cue, 7, _STOPS)
+    before = then.start - 1 if then is not None and then.kind == UNKNOWN else -1
+    if then is not None and reading.key(before) in reading.asked and reading.sign(before).istitle():
+        then = reading.next(cue._replace(end=then.end), 7, _STOPS)  # the former CEO of the Z Corporation is X
     late = reading.key(cue.end - 1) == "late"
     of_time = late and not (reading.sign(cue.end).istitle() or reading.is_a(cue.end, "title"))
     if of_time or (late and not asked_office(reading)):
@@ -84,6 +87,8 @@ def _read_former(reading: Reading, cue: Cue) -> None:
         whole = office in reading.asked and reading.is_a(at, "title", "thing")
         whole &= not asked_office(reading) or office_fits(reading, reading.keys(cue.end, at + 4)) is True
         whole |= abbreviates(office, reading.asked) or first in ("used", "ad")
+        own = cue.end + (reading.sign(cue.end) == "-") + reading.is_a(cue.end, "article")  # ex-
+        whole |= is_core(reading, own) and bool(office_fits(reading, reading.keys(own, own + 3)))
         reading.assign(name, Role.BEFORE if whole and first != "outgoing" else Role.ONCE)
 
 
@@ -167,7 +172,7 @@ def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
     keys = [
         token.key
         for at, token in enumerate(reading.tokens[cue.end : then.start], cue.end)
-        if token.is_word and not reading.is_a(at, "verb", "of", "article")
+        if token.is_word and not (reading.is_a(at, "verb", "of", "article") or token.key in _ACTING)
     ]
     if not keys or len(cue.span) > 1 or reading.key(cue.start) == "outgoing":
         return False
@@ -178,6 +183,10 @@ def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
         or (len(key) > 4 and any(word.endswith(key) for word in reading.asked))
         for key in keys
     )
+
+
+_ACTING = ("acting", "interim", "permanent", "new", "current")
+"""Words before an office that leave it the same."""
 
 
 def _is_year(token: Token) -> bool:
