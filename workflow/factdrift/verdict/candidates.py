@@ -27,7 +27,7 @@ from factdrift.verdict.names import (
     signs_of,
 )
 from factdrift.verdict.sentences import within_names
-from factdrift.verdict.text import Token, keys_of
+from factdrift.verdict.text import Token, keys_of, plain, tokens
 from factdrift.verdict.values import Value, read_value, values_in
 
 _INNER = frozenset(",.'\"-/:&")
@@ -62,6 +62,8 @@ class Candidates:
         """`sides`: the accepted, the stale and the other answers."""
         self.cues, self._language = cues, language
         self.asked = keys_of(question)
+        self.subject = {token.key for token in tokens(plain(question))[1:] if token.is_capital}
+        """The words of the question that are written as names are."""
         self._values: list[tuple[Value, str, str]] = []
         names: dict[str, list[str]] = {}
         for kind, texts in zip((ACCEPTED, STALE, OTHER), sides, strict=True):

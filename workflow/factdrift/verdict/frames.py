@@ -94,11 +94,22 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return "is said to have it of something else"
     if not mention.person and (subject := _other_subject(reading, mention)):
         return f"speaks of {subject}"
+    owner = reading.lead(mention)
+    if "ownership" in asked_events(reading) and reading.key(owner - 1) in reading.subject:
+        if of_asked_event(reading, owner) and not reading.key(owner).endswith("ed"):
+            return "is what the subject of the question owns"
+    core = (at for at in after if is_core(reading, at) and reading.is_a(at + 1, "of"))
+    if not mention.person and any(reading.is_a(at + 2, "indefinite") for at in core):
+        return "is said to hold it of something else"  # the capital of a province
+    if not mention.person and reading.is_a(mention.end, "present") and reading.key(mention.end + 1) == "near":
+        return "is only near it"
     parts = (at for at in behind(reading, mention) if reading.is_a(at, "part") and reading.is_a(at + 1, "of"))
     if any(reading.key(at) not in reading.asked for at in parts):
         return "is said to hold it of a part"
     if is_described(reading, mention) or _is_another(reading, mention):
         return "is said to be or do something else"
+    if _says_nothing_of_it(reading, mention):
+        return "is named in a clause that says nothing of what is asked for"
     asked = any(reading.tokens[at].is_capital and reading.key(at) in reading.asked for at in after)
     if reading.words.only_names and mention.person and not asked:
         for name in (name for name in reading.unknown if name.start in after):
@@ -151,6 +162,40 @@ def _is_detailed(reading: Reading, odd: int, mention: Mention) -> bool:
     more = bool(reading.unknown) or any(reading.tokens[at].kind == "number" for at in words)
     clause = range(*_clause(reading, mention))
     return more and any(at in clause and is_about(reading, at) for at in words)
+
+
+def _says_nothing_of_it(reading: Reading, mention: Mention) -> bool:
+    """Whether a clause of the question's subject says nothing that is asked for: `S was seen with X`."""
+    foreign = reading.words.only_names or reading.words.capital_nouns
+    if foreign or mention.value or asked_office(reading) or reading.is_a(reading.lead(mention), "present"):
+        return False
+    clause = [at for at in range(*_clause(reading, mention)) if reading.tokens[at].is_word]
+    words = [at for at in clause if reading.key(at) not in reading.subject]
+    turns = reading.of("now", "took_over", "handed_on", "gives", "hedge", "former", "until", "amended")
+    if turns or len(words) == len(clause) or not any(reading.sign(at).islower() for at in words):
+        return False
+    words = [at for at in words if not reading.is_a(at, *_COMMON)]
+    one_of = {  # it has an office in X
+        at
+        for at in words
+        if reading.is_a(at + 1, "locative") and reading.has("indefinite", at - 2, at)
+    }
+    is_a = any(reading.is_a(at, "present") and reading.is_a(at + 1, "indefinite") for at in clause)
+    if is_a and not mention.person and reading.is_a(reading.lead(mention), "of", "object", "locative"):
+        return False  # S is a guard for X
+    kinds = ("right", "tenure", "achieved", "holds", "plays", "leads", "chosen", "present")
+    return not any(
+        is_about(reading, at)
+        or reading.is_a(at, *kinds)
+        or is_drawn(reading, at)
+        or _is_gain(reading, at, mention)
+        for at in words
+        if at not in one_of
+    )
+
+
+_COMMON = ("article", "verb", "of", "to", "from", "by", "locative", "object", "particle", "starter")
+"""Rows of words that say nothing of a relation."""
 
 
 def _clause(reading: Reading, mention: Mention) -> tuple[int, int]:

@@ -49,6 +49,8 @@ class Reading:
     words: Cues
     asked: Sequence[str] = ()
     """The words of the question."""
+    subject: Collection[str] = ()
+    """Those that are written as names are."""
     cues: list[Cue] = field(default_factory=list)
     roles: dict[int, Role] = field(default_factory=dict)
     """Start of a mention -> its role, if another than ASSERTED."""

@@ -41,7 +41,7 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     own = [mention for mention in mentions if mention.kind != UNKNOWN]
     unknown = [mention for mention in mentions if mention.kind == UNKNOWN]
     unknown = unknown or candidates.unknown(sentence, own)
-    reading = Reading(sentence, own, unknown, candidates.cues, candidates.asked)
+    reading = Reading(sentence, own, unknown, candidates.cues, candidates.asked, candidates.subject)
     for step in (
         *(_read_limits, read_ranks, read_order, read_gifts, read_times, _read_former_list),
         *(_read_denials, read_attempts, _read_company, read_series, read_subjects, read_events, read_offices),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import takewhile
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.clauses import asked_events
+from factdrift.verdict.clauses import asked_events, is_about, of_asked_event
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN, abbreviates
 from factdrift.verdict.offices import asked_office, held_office, is_core, office_fits
@@ -88,6 +88,7 @@ def _read_former(reading: Reading, cue: Cue) -> None:
         whole &= not asked_office(reading) or office_fits(reading, reading.keys(cue.end, at + 4)) is True
         whole |= abbreviates(office, reading.asked) or first in ("used", "ad")
         own = cue.end + (reading.sign(cue.end) == "-") + reading.is_a(cue.end, "article")  # ex-
+        whole |= of_asked_event(reading, own)  # the ex-wife
         whole |= is_core(reading, own) and bool(office_fits(reading, reading.keys(own, own + 3)))
         reading.assign(name, Role.BEFORE if whole and first != "outgoing" else Role.ONCE)
 
@@ -172,8 +173,10 @@ def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
     keys = [
         token.key
         for at, token in enumerate(reading.tokens[cue.end : then.start], cue.end)
-        if token.is_word and not (reading.is_a(at, "verb", "of", "article") or token.key in _ACTING)
+        if token.is_word and not (reading.is_a(at, "verb", "of", "article", "locative") or token.key in _ACTING)
     ]
+    if not keys and is_about(reading, then.end) and not asked_office(reading):
+        return True  # a former X player
     if not keys or len(cue.span) > 1 or reading.key(cue.start) == "outgoing":
         return False
     return all(
@@ -266,7 +269,9 @@ def read_present(reading: Reading) -> None:
     tenses = {mention.start: _tense(reading, mention) for mention in reading.asserted()}
     if not reading.of("now", "disclaimer", "hedge") and not any(map(_is_year, reading.tokens)):
         for mention in reading.mentions:
-            if held_office(reading, mention):
+            wed = reading.lead(mention) - 1  # S was married to X
+            was = reading.key(wed) == "married" and reading.is_a(wed - 1, "past")
+            if held_office(reading, mention) or was:
                 _doubt_term(reading, mention)
     if {"past", "present"} <= set(tenses.values()):
         for mention in reading.mentions:
