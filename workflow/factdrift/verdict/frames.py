@@ -53,6 +53,9 @@ def read_frames(reading: Reading, sure: set[int]) -> None:
             continue
         body = _has_another(reading, mention)
         body |= mention.person and "direction" in asked_events(reading) and bool(_body(reading, mention))
+        reason = _of_another_thing(reading, mention) if number < _MOST else ""
+        if reason:
+            reading.doubts.setdefault(mention.start, reason)
         if body or not ((acts or mention.value) and mention.start in sure):
             reason = _doubt(reading, mention) if number < _MOST else "is one of very many"
             if reason:
@@ -94,15 +97,6 @@ def _doubt(reading: Reading, mention: Mention) -> str:
         return "is said to have it of something else"
     if not mention.person and (subject := _other_subject(reading, mention)):
         return f"speaks of {subject}"
-    owner = reading.lead(mention)
-    if "ownership" in asked_events(reading) and reading.key(owner - 1) in reading.subject:
-        if of_asked_event(reading, owner) and not reading.key(owner).endswith("ed"):
-            return "is what the subject of the question owns"
-    core = (at for at in after if is_core(reading, at) and reading.is_a(at + 1, "of"))
-    if not mention.person and any(reading.is_a(at + 2, "indefinite") for at in core):
-        return "is said to hold it of something else"  # the capital of a province
-    if not mention.person and reading.is_a(mention.end, "present") and reading.key(mention.end + 1) == "near":
-        return "is only near it"
     parts = (at for at in behind(reading, mention) if reading.is_a(at, "part") and reading.is_a(at + 1, "of"))
     if any(reading.key(at) not in reading.asked for at in parts):
         return "is said to hold it of a part"
@@ -122,6 +116,28 @@ def _doubt(reading: Reading, mention: Mention) -> str:
     odd = [at for at in _frame(reading, mention) if at not in known and not _is_known(reading, at, mention)]
     if odd and not (len(odd) == 1 and _is_detailed(reading, odd[0], mention)):
         return f"is named with {reading.key(odd[0])!r}, which is not known to assert it"
+    return ""
+
+
+def _of_another_thing(reading: Reading, mention: Mention) -> str:
+    """Why a name is what is asked for of another subject, whatever verb asserts it; empty if it is not."""
+    owner, events = reading.lead(mention), asked_events(reading)
+    if "ownership" in events and reading.key(owner - 1) in reading.subject:
+        if of_asked_event(reading, owner) and not reading.key(owner).endswith("ed"):
+            return "is what the subject of the question owns"
+    if mention.person or mention.value:
+        return ""
+    core = [at for at in behind(reading, mention) if is_core(reading, at) and reading.is_a(at + 1, "of")]
+    if any(reading.is_a(at + 2, "indefinite") for at in core):
+        return "is said to hold it of something else"  # the capital of a province
+    if reading.is_a(mention.end, "present") and reading.key(mention.end + 1) == "near":
+        return "is only near it"
+    starts = {key[:4] for key in reading.subject}
+    for name in reading.unknown:  # the European headquarters
+        noun = is_core(reading, name.end) and reading.sign(name.end).islower()
+        noun &= name.end < mention.start and reading.has("verb", name.end, mention.start)
+        if noun and len(name.span) == 1 and reading.key(name.start)[:4] not in starts and not name.possessive:
+            return f"is what is asked for of {name.name}"
     return ""
 
 
@@ -170,6 +186,7 @@ def _says_nothing_of_it(reading: Reading, mention: Mention) -> bool:
     if foreign or mention.value or asked_office(reading) or reading.is_a(reading.lead(mention), "present"):
         return False
     clause = [at for at in range(*_clause(reading, mention)) if reading.tokens[at].is_word]
+    clause = [at for at in clause if at not in mention.span]
     words = [at for at in clause if reading.key(at) not in reading.subject]
     turns = reading.of("now", "took_over", "handed_on", "gives", "hedge", "former", "until", "amended")
     if turns or len(words) == len(clause) or not any(reading.sign(at).islower() for at in words):
@@ -180,7 +197,7 @@ def _says_nothing_of_it(reading: Reading, mention: Mention) -> bool:
         for at in words
         if reading.is_a(at + 1, "locative") and reading.has("indefinite", at - 2, at)
     }
-    is_a = any(reading.is_a(at, "present") and reading.is_a(at + 1, "indefinite") for at in clause)
+    is_a = any(reading.is_a(at, "present") and reading.is_a(at + 1, "indefinite", "title") for at in clause)
     if is_a and not mention.person and reading.is_a(reading.lead(mention), "of", "object", "locative"):
         return False  # S is a guard for X
     kinds = ("right", "tenure", "achieved", "holds", "plays", "leads", "chosen", "present")

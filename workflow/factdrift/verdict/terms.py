@@ -175,7 +175,8 @@ def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
         for at, token in enumerate(reading.tokens[cue.end : then.start], cue.end)
         if token.is_word and not (reading.is_a(at, "verb", "of", "article", "locative") or token.key in _ACTING)
     ]
-    if not keys and is_about(reading, then.end) and not asked_office(reading):
+    noun = is_about(reading, then.end) or reading.is_a(then.end, "noun", "title")
+    if not keys and noun and not (then.person or asked_office(reading)):
         return True  # a former X player
     if not keys or len(cue.span) > 1 or reading.key(cue.start) == "outgoing":
         return False
