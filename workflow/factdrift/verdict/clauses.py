@@ -94,6 +94,7 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
                 reading.is_a(at - 1, "article") and reading.is_a(at - 2, "when", "since", "limit", "locative")
             )
         ]  # since the death of Y, at the start of 2022
+        own = [at for at in own if reading.keys(at - 2, at) != ["it", "was"] or reading.key(at - 3) not in ("after", "before", "when", "since")]
         for mention in (mention for mention in reading.named() if mention.start in clause):
             near = [at for at in own if at < mention.start][-1:] or own[:1]
             agent = near == [mention.start - 1] and reading.key(near[0])[-2:] in ("er", "or")

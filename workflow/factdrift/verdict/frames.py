@@ -77,6 +77,7 @@ def _doubt(reading: Reading, mention: Mention) -> str:
     lead = reading.lead(mention)
     staged = lead > 0 and reading.key(lead - 1) in _STAGED and not reading.is_a(lead, "by")
     staged &= reading.sign(lead) != ","  # until an election is held, it is X
+    staged &= reading.is_a(lead, "locative") or reading.key(lead - 1) not in _STAGED[:4]
     staged &= {*_STAGED, "place"}.isdisjoint(reading.asked)
     if staged and not asked_events(reading):
         return "is only where something happened"
@@ -125,8 +126,10 @@ def _of_another_thing(reading: Reading, mention: Mention) -> str:
     if "ownership" in events and reading.key(owner - 1) in reading.subject:
         if of_asked_event(reading, owner) and not reading.key(owner).endswith("ed"):
             return "is what the subject of the question owns"
-    if mention.person or mention.value:
+    if mention.value:
         return ""
+    if mention.person:
+        return _of_another_person(reading, mention)
     core = [at for at in behind(reading, mention) if is_core(reading, at) and reading.is_a(at + 1, "of")]
     if any(reading.is_a(at + 2, "indefinite") for at in core):
         return "is said to hold it of something else"  # the capital of a province
@@ -141,7 +144,29 @@ def _of_another_thing(reading: Reading, mention: Mention) -> str:
     return ""
 
 
-_STAGED = ("held", "hosted", "staged", "organised", "organized", "tenu", "tenue", "celebró")
+def _of_another_person(reading: Reading, mention: Mention) -> str:
+    """As `_of_another_thing`, of a person: `X coaches Z`, `X admired the author`, `X wrote the foreword`."""
+    named = not reading.subject or any(key in reading.subject for key in reading.keys(0))
+    starts = {name.start for name in reading.unknown if len(name.name) > 3}
+    verb = mention.end + reading.is_a(mention.end, "present")
+    acts = is_about(reading, verb) and reading.sign(verb).islower() and not reading.is_a(verb, "of")
+    acts &= not any(is_core(reading, at) for at in range(len(reading.tokens)) if at != verb)
+    if acts and not named and starts & {verb + 1, verb + 1 + reading.is_a(verb + 1, "article")}:
+        return "is said to do it to somebody else"
+    for at in behind(reading, mention):
+        agent = of_asked_event(reading, at) and reading.key(at).endswith(("er", "or")) and not asked_office(reading)
+        if agent and reading.is_a(at - 1, "article") and at - 2 > mention.start:
+            before = at - 2
+            linked = reading.is_a(before, "present", "past", "verb", "holds") or reading.key(before) == "as"
+            if not linked and reading.sign(before).islower():
+                return "is said of another who did it"  # X admired the author
+    if "writing" in asked_events(reading) and not {*_PARTS}.isdisjoint(reading.keys(mention.end)):
+        return "is said to have written a part"
+    return ""
+
+
+_PARTS = ("foreword", "preface", "introduction", "afterword", "epilogue", "blurb")
+_STAGED = ("lost", "won", "drew", "scored", "held", "hosted", "staged", "organised", "organized", "tenu", "tenue", "celebró")
 
 
 def _other_subject(reading: Reading, mention: Mention) -> str:
@@ -188,6 +213,8 @@ def _says_nothing_of_it(reading: Reading, mention: Mention) -> bool:
     clause = [at for at in range(*_clause(reading, mention)) if reading.tokens[at].is_word]
     clause = [at for at in clause if at not in mention.span]
     words = [at for at in clause if reading.key(at) not in reading.subject]
+    if {reading.key(at) for at in words} <= {"by", "with", "is", "are", "the", "a"}:
+        return False  # S by X, S is with X
     turns = reading.of("now", "took_over", "handed_on", "gives", "hedge", "former", "until", "amended")
     if turns or len(words) == len(clause) or not any(reading.sign(at).islower() for at in words):
         return False

@@ -249,7 +249,9 @@ def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
     if begins or reading.is_a(cue.start, "around") or reading.is_a(cue.start - 1, "pronoun"):
         return True
     act = reading.is_a(cue.start, "act") and not any(key[:5] == first[:5] for key in reading.asked)
-    of = act or reading.key(cue.end - 1) in ("of", "von", "to")
+    of = act or reading.key(cue.end - 1) in ("of", "von", "to") or (
+        len(cue.span) > 1 and reading.key(cue.end - 1) in ("with", "against")
+    )
     return any(name.start < cue.start for name in others) or (of and bool(others or len(cue.span) > 1))
 
 

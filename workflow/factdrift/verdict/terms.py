@@ -6,7 +6,7 @@ from itertools import takewhile
 
 from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events, is_about, of_asked_event
-from factdrift.verdict.cues import Cue
+from factdrift.verdict.cues import Cue, about
 from factdrift.verdict.names import UNKNOWN, abbreviates
 from factdrift.verdict.offices import asked_office, held_office, is_core, office_fits
 from factdrift.verdict.orders import adjacent
@@ -141,7 +141,7 @@ def _read_end(reading: Reading, cue: Cue) -> None:
         reading.assign(name, Role.BEFORE if over else Role.ONCE, HOLDS)
         _doubt_term(reading, name)
     else:
-        reading.assign(then, Role.ONCE)
+        reading.assign(then, Role.BEFORE if reading.is_a(cue.end, "by") else Role.ONCE)  # fired by X
 
 
 _CONTRACT = frozenset(("contract", "vertrag", "deal"))
@@ -183,6 +183,7 @@ def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
     return all(
         key in reading.asked
         or abbreviates(key, reading.asked)
+        or (len(key) > 4 and key in about(tuple(reading.asked), reading.words))  # the former ground
         or reading.words.values["event"].get(key) in asked_events(reading)  # the ex-wife
         or (len(key) > 4 and any(word.endswith(key) for word in reading.asked))
         for key in keys
