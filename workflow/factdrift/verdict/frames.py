@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from factdrift.verdict.candidates import Mention
-from factdrift.verdict.clauses import NO_NOUNS, asked_events, is_about, is_drawn, of_asked_event
+from factdrift.verdict.clauses import NO_NOUNS, asked_events, is_about, is_drawn, is_year, of_asked_event
 from factdrift.verdict.cues import about
 from factdrift.verdict.descriptions import behind, is_border, is_described
 from factdrift.verdict.names import ACCEPTED
@@ -126,8 +126,15 @@ def _of_another_thing(reading: Reading, mention: Mention) -> str:
     if "ownership" in events and reading.key(owner - 1) in reading.subject:
         if of_asked_event(reading, owner) and not reading.key(owner).endswith("ed"):
             return "is what the subject of the question owns"
+    for at, token in enumerate(reading.tokens[: mention.start]):  # S's brother, the sequel of S
+        if token.key in reading.subject and token.is_capital:
+            of = at - 1 - reading.is_a(at - 1, "article")
+            beside = at + 1 if token.possessive else of - 1 if reading.is_a(of, "of", "around") else -1
+            other = reading.is_a(beside, "foreign", "kin") and not is_about(reading, beside)
+            if other and reading.sign(beside).islower() and not asked_office(reading):
+                return f"is said of the {reading.key(beside)}"
     if mention.value:
-        return ""
+        return _of_another_amount(reading, mention)
     if mention.person:
         return _of_another_person(reading, mention)
     core = [at for at in behind(reading, mention) if is_core(reading, at) and reading.is_a(at + 1, "of")]
@@ -141,6 +148,29 @@ def _of_another_thing(reading: Reading, mention: Mention) -> str:
         noun &= name.end < mention.start and reading.has("verb", name.end, mention.start)
         if noun and len(name.span) == 1 and reading.key(name.start)[:4] not in starts and not name.possessive:
             return f"is what is asked for of {name.name}"
+    return ""
+
+
+def _of_another_amount(reading: Reading, mention: Mention) -> str:
+    """As `_of_another_thing`, of a date or an amount: `X people work in S`, `X of the members`."""
+    unit, years = mention.end, [at for at, key in enumerate(reading.keys(0)) if is_year(key)]
+    of_them = reading.keys(unit, unit + 2) == ["of", "the"] and reading.sign(unit + 2).islower()
+    if of_them and reading.asked[:1] == ("how",):
+        return "is only a part of them"
+    old = [at for at in years if at not in mention.span and reading.key(at) < "2000"]
+    of_now = not any(reading.words.has("past", key) for key in reading.asked) and not asked_events(reading)
+    clause = range(*_clause(reading, mention))
+    was = any(reading.is_a(at, "past") or reading.key(at) == "had" for at in clause)
+    if of_now and len(old) == len(years) == 1 and old[0] in clause and was:
+        return "is of another time"
+    counted = reading.sign(unit).islower() and not reading.is_a(unit, "verb", "past", "present")
+    verb = unit + 1 + reading.is_a(unit + 1, "verb")
+    acts = counted and reading.sign(verb).islower() and not reading.is_a(verb, *_DOES, "object", "noun")
+    if acts and not is_about(reading, verb):
+        before = any(reading.key(at) in reading.subject for at in range(mention.start))
+        after = any(reading.key(at) in reading.subject for at in range(verb, len(reading.tokens)))
+        if after and not before:
+            return f"is only how many {reading.key(verb)}"
     return ""
 
 
@@ -208,7 +238,8 @@ def _is_detailed(reading: Reading, odd: int, mention: Mention) -> bool:
 def _says_nothing_of_it(reading: Reading, mention: Mention) -> bool:
     """Whether a clause of the question's subject says nothing that is asked for: `S was seen with X`."""
     foreign = reading.words.only_names or reading.words.capital_nouns
-    if foreign or mention.value or asked_office(reading) or reading.is_a(reading.lead(mention), "present"):
+    dated = mention.value and reading.asked[:1] == ("when",)
+    if foreign or (mention.value and not dated) or asked_office(reading) or reading.is_a(reading.lead(mention), "present"):
         return False
     clause = [at for at in range(*_clause(reading, mention)) if reading.tokens[at].is_word]
     clause = [at for at in clause if at not in mention.span]
@@ -227,7 +258,9 @@ def _says_nothing_of_it(reading: Reading, mention: Mention) -> bool:
     is_a = any(reading.is_a(at, "present") and reading.is_a(at + 1, "indefinite", "title") for at in clause)
     if is_a and not mention.person and reading.is_a(reading.lead(mention), "of", "object", "locative"):
         return False  # S is a guard for X
-    kinds = ("right", "tenure", "achieved", "holds", "plays", "leads", "chosen", "present")
+    if dated and not any(reading.sign(at).islower() for at in words):
+        return False  # S joined it on Y, and Z on X
+    kinds = ("right", "tenure") if dated else _SAYS
     return not any(
         is_about(reading, at)
         or reading.is_a(at, *kinds)
@@ -238,6 +271,7 @@ def _says_nothing_of_it(reading: Reading, mention: Mention) -> bool:
     )
 
 
+_SAYS = ("right", "tenure", "achieved", "holds", "plays", "leads", "chosen", "present")
 _COMMON = ("article", "verb", "of", "to", "from", "by", "locative", "object", "particle", "starter")
 """Rows of words that say nothing of a relation."""
 
