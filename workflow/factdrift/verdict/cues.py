@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import chain, product
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -146,7 +146,9 @@ def about(asked: tuple[str, ...], cues: Cues, row: str = "sense") -> frozenset[s
     They are those with one of its senses; with `sense` also those of the templates of its relation.
     """
     senses, stems = cues.values["sense"], {_ENDING.sub("", key) for key in asked}
-    own = {sense for key in asked for sense in senses.get(key, "").split("+") if sense}
+    offices = {"general director", *cues.values["office"]}
+    leads = any("director" in pair and " ".join(pair) in offices for pair in pairwise(asked))
+    own = {sense for key in asked if not (leads and key == "director") for sense in senses.get(key, "").split("+") if sense}
     own |= {"office"} if cues.only_names or cues.valued("office", asked) else set()
     words = {key for key, sense in cues.values[row].items() if not own.isdisjoint(sense.split("+"))}
     relations = _relations(cues) if row == "sense" else ()

@@ -349,7 +349,8 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     fits = head in reading.asked or any(reading.words.has(kind, head) for kind in ("right", "successor"))
     owned = any(reading.tokens[at].possessive and reading.sign(at).islower() for at in range(start, end))
     fits |= head in about(tuple(reading.asked), reading.words) and not (owned or reading.is_a(end, "of"))
-    fits |= any(" ".join(subject[-size:]) in reading.words.values["office"] for size in (1, 2, 3))
+    offices = [subject[-size:] for size in (1, 2, 3) if " ".join(subject[-size:]) in reading.words.values["office"]]
+    fits |= any(office_fits(reading, office) is not False for office in offices)
     if reading.is_a(lead, "verb", "present", "past"):
         kinds = ("noun", "topic", "foreign", "title")
         return not fits and any(reading.words.has(kind, head) for kind in kinds)

@@ -6,6 +6,7 @@ from factdrift.verdict.candidates import Mention
 from factdrift.verdict.clauses import asked_events, is_year
 from factdrift.verdict.cues import Cue
 from factdrift.verdict.names import UNKNOWN
+from factdrift.verdict.offices import is_core
 from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 
 _CLAUSE = STOPS | {",", "then", "dann"}
@@ -114,6 +115,10 @@ def _read_goal(reading: Reading, cue: Cue, who: Mention | None, what: Mention) -
 
 def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
+    for at, token in enumerate(reading.tokens if "next" not in reading.asked else ()):
+        if token.key in ("next", "future") and is_core(reading, at + 1) and reading.words.has("article", reading.key(at - 1)):
+            cue = Cue("attempt", at, at + 1)
+            reading.assign(reading.next(cue, 7) or reading.previous(cue, 2), Role.DENIED, HOLDS)
     for mention in reading.mentions if not {"next", "upcoming"} & {*reading.asked} else ():
         verb, to_be = reading.key(mention.end), reading.key(mention.end + 1) == "be"
         planned = "werden" in reading.keys(mention.end, reading.end(mention.end, _CLAUSE))
