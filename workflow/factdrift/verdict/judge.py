@@ -21,7 +21,7 @@ from factdrift.verdict.reading import Reading, Role
 from factdrift.verdict.records import without_records
 from factdrift.verdict.roles import read_sentence
 from factdrift.verdict.sentences import conclusion, repeats, split, without_hyphens, without_prompt
-from factdrift.verdict.text import contains, keys_of, plain, tokens
+from factdrift.verdict.text import contains, keys_of, plain, spelled_in_full, tokens
 from factdrift.words.reasoning import answer_of
 
 VERDICTS = ("correct", "stale", "wrong", "both", "denied", "refused", "empty", "unclear")
@@ -65,7 +65,7 @@ def judged(case: Case, openings: int = OPENINGS) -> Judged:
     cues = read_cues(language)
     candidates = _candidates(case.accepted, case.stale, case.others, case.question, language)
     answer = _COMMANDS.sub("", answer_of(case.text))
-    whole = without_records(plain(_without_heading(answer, candidates)), case.question, cues)
+    whole = without_records(spelled_in_full(plain(_without_heading(answer, candidates))), case.question, cues)
     text = without_prompt(whole, case.question)
     if contains(case.question, (*case.accepted, *case.stale)):  # `The official name of X is` names no X
         text = without_prompt(text, _AS_STATEMENT.sub(r"\2 \1", case.question))

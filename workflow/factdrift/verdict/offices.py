@@ -14,7 +14,7 @@ from factdrift.verdict.reading import CLAIMED, HOLDS, STOPS, Reading, Role
 _WORDS = 5
 """Words of an office, at most."""
 _FITS = {
-    "head": ("government", "premier", "state", "mayor", "chief", "chair"),
+    "head": ("government", "premier", "state", "mayor", "chief"),
     "executive": ("executive", "chief"),
     "chief": ("chief", "executive"),
     "chair": ("chair", "state"),

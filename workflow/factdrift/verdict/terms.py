@@ -210,7 +210,7 @@ def read_series(reading: Reading) -> None:
         for at in range(starts[0])
     )
     gaps = zip([0, *ends[:-1]], starts, strict=True) if led else zip(ends, [*starts[1:], None], strict=True)
-    years = [[token.key for token in reading.tokens[slice(*gap)] if _is_year(token)] for gap in gaps]
+    years = [[*{token.key for token in reading.tokens[slice(*gap)] if _is_year(token)}] for gap in gaps]
     if any(len(own) != 1 for own in years) or years.count(max(years)) > 1:
         return
     for mention, own in zip(listed, years, strict=True):
@@ -292,8 +292,8 @@ def _read_now(reading: Reading, cue: Cue, steps: list[Mention]) -> None:
     first = reading.key(cue.start)
     trailing, onward = first in ("since", "seit", "depuis", "desde"), reading.is_a(cue.start, "then")
     beaten = any(cue.start - other.end in (0, 1) for other in reading.of("beside", "took_over"))
-    if reading.is_a(cue.start, "right") and beaten:
-        return  # having beaten the incumbent Y
+    if (reading.is_a(cue.start, "right") and beaten) or reading.key(cue.end) == "honorary":
+        return  # having beaten the incumbent Y; Y, now honorary president
     led = first == "after" and reading.sign(cue.end).islower()
     if led and not reading.is_a(cue.end, "verb", "holds", "past", "gains"):
         return  # after her abdication

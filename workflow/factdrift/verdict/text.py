@@ -108,6 +108,16 @@ def plain(text: str) -> str:
     return text.strip()
 
 
+def spelled_in_full(text: str) -> str:
+    """A text with `is not` for `isn't` and `he is` for `he's`, as the cue words have them."""
+    return _IS.sub(r"\1 is", _NOT.sub(lambda match: f"{_FULL.get(match[1].lower(), match[1])} not", text))
+
+
+_NOT = re.compile(r"\b([Ii]s|[Ww]as|[Aa]re|[Ww]ere|do|[Dd]oes|[Dd]id|has|have|had|would|could|should|wo)n't\b")
+_IS = re.compile(r"\b(he|she)'s(?= )(?! (?:been|had|got|become|held|led|taken)\b)", re.I)
+_FULL = {"wo": "will"}
+
+
 def _clock(duration: re.Match[str]) -> str:
     """`28 minutes and 54.14 seconds` as a record has it: `28:54.14`."""
     hours, minutes, seconds = duration.groups()
