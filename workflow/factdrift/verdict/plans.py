@@ -132,6 +132,10 @@ def read_future(reading: Reading) -> None:
         comes = verb in ("will", "shall") and not reading.is_a(mention.end + 1, "lasting")
         if comes or (earlier[-2:] == ["will", "be"] and earlier[0] not in ("that", "it")):
             reading.assign(mention, Role.DENIED)
+        joins = reading.end(mention.end, ("and", *STOPS))
+        later = reading.keys(joins, joins + 2) == ["and", "will"] and reading.key(joins + 2) in _GETS
+        if later and not any(reading.is_a(at, "present") for at in range(mention.end, joins)):
+            reading.doubts[mention.start] = "is named with what will be"  # X left Z and will take over
         begin = max((at for at in range(mention.start) if reading.sign(at) in STOPS | {","}), default=0)
         led = reading.keys(begin, mention.start)
         if (
@@ -146,6 +150,9 @@ def read_future(reading: Reading) -> None:
             past = before and reading.role(before[0]) in (Role.BEFORE, Role.ONCE)
             if past:  # X will retire and be succeeded by Y
                 reading.roles |= {before[0].start: Role.NOW, mention.start: Role.BESIDE}
+
+
+_GETS = ("take", "become", "be", "succeed", "replace", "assume", "lead")
 
 
 def _is_to_come(reading: Reading, mention: Mention) -> bool:

@@ -54,6 +54,7 @@ def read_sentence(sentence: Sequence[Token], candidates: Candidates, text: str) 
     read_contrasts(reading)
     read_frames(reading, sure)
     read_future(reading)
+    _read_claims(reading)
     return reading
 
 
@@ -118,6 +119,9 @@ def _read_denials(reading: Reading) -> None:
         behind = ("any", "anymore", "was", "were", "been")  # when it was cancelled, he founded X
         end = cue.end if reading.key(cue.start) in behind or reading.key(cue.end - 1) == "outdated" else end
         inside = [mention for mention in reading.mentions if cue.end <= mention.start < end]
+        if reading.key(cue.end) in _TAKES and (subject := reading.previous(cue, 12, STOPS)):
+            reading.assign(subject, Role.DENIED, CLAIMED)  # X did not succeed Y
+            continue
         if inside and reading.is_a(cue.start, "instead"):
             verbs = (at for at in range(inside[0].end, end) if reading.is_a(at, "verb"))
             end = next(verbs, end)
@@ -148,6 +152,10 @@ def _read_denials(reading: Reading) -> None:
             before = subject.start - 1 if subject else -1
             for name in reading.mentions if reading.sign(before) == "(" else ():  # X (alias) is not
                 reading.assign(name if name.end == before else None, Role.DENIED, CLAIMED)
+
+
+_TAKES = ("succeed", "replace", "take", "follow", "become")
+"""Verbs behind `did not` of somebody who has no office by it."""
 
 
 def _scope(reading: Reading, start: int) -> int:
@@ -201,6 +209,7 @@ def _subject(reading: Reading, cue: Cue) -> Mention | None:
     verb = any(reading.is_a(at, "verb") for at in (*between, cue.start))
     whole = reading.key(cue.start) in ("nicht", "nie", "niemals") or reading.key(cue.end - 1) == "longer"
     contracted = reading.key(cue.start).endswith("nt")
+    verb |= reading.is_a(cue.end, "achieved")  # X won and never became it
     return before[0] if verb or contracted or whole or not between else None
 
 
@@ -310,6 +319,25 @@ def _read_refusals(reading: Reading) -> None:
         for mention in reading.mentions:
             if cue.end <= mention.start and mention.end <= refused[-1].start:
                 reading.assign(mention, Role.OPEN)
+
+
+def _read_claims(reading: Reading) -> None:
+    """`It is a myth that X is`, `X is, but that is wrong`, `Fans hope that X is`: of the whole claim."""
+    for cue in reading.of("denied", "doubted", "fictional"):
+        before = cue.start > 1 and any(name.end <= cue.start for name in reading.mentions)
+        if not before and cue.kind == "fictional" and (cue.start or reading.sign(cue.end) != ","):
+            continue
+        starts = [turn.start for turn in reading.of("contrast") if turn.start >= cue.end]
+        end = min([*starts, reading.end(cue.end, STOPS - {"(", ")"})])
+        ended = not any(token.is_word for token in reading.tokens[cue.end : end])
+        for mention in reading.mentions:
+            if mention.start in (range(cue.start) if before and ended else range(cue.end, end)):
+                twice = reading.role(mention) == Role.DENIED and not before
+                if cue.kind == "denied":
+                    role = Role.TWICE if twice else Role.DENIED
+                    reading.assign(mention, role, (*CLAIMED, Role.BEFORE, Role.DENIED))
+                else:
+                    reading.doubts[mention.start] = "is only what some say"
 
 
 def _read_corrections(reading: Reading) -> None:
