@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from factdrift.verdict.candidates import Candidates, Mention
@@ -42,6 +43,9 @@ def correction(
             return decided(then, several, False, candidates.of_values) if then and goes_on else reply
         if reason := _leaves_open(reading, after):
             return "unclear", reason
+        accepted = any(mention.kind == ACCEPTED for mention in reading.mentions)
+        if not after.mentions and not (then and then.named()) and (_is_false(after) or _is_over(after)):
+            return ("denied" if accepted else "wrong"), "the sentence behind says that it is not so"
         earlier = {mention.name for mention in reading.asserted()}
         again = {name.name for name in after.mentions if after.role(name) == Role.DENIED}
         if cue is None and earlier & again and any(name.kind != ACCEPTED for name in after.asserted()):
@@ -49,7 +53,8 @@ def correction(
         new = [name for name in after.asserted() if name.name not in earlier]
         too = [name for name in new if _adds(reading, after, name)]
         kinds = {name.kind for name in (*reading.asserted(), *too)}
-        if cue is None and announced and new:
+        since = " has since " in f" {' '.join(after.keys(0))} " and not after.of("not")
+        if (since and new) or (cue is None and announced and new):
             verdict, reason = decided(after, False, False, candidates.of_values)
             return verdict, f"the answer is taken back: {reason}"
         if cue is None and earlier and too and not several and ACCEPTED in kinds and len(kinds) > 1:
@@ -87,7 +92,6 @@ def correction(
             if other is not None and not other.value:
                 return instead_of_none
             continue
-        accepted = any(mention.kind == ACCEPTED for mention in reading.mentions)
         if denied and ACCEPTED not in denied and accepted:
             return None
         if denied or (len(words) <= 3 and only_no):
@@ -114,6 +118,35 @@ def _leaves_open(reading: Reading, after: Reading) -> str:
     if after.is_a(0, "pronoun") and after.keys(1, 3) == ["left", "for"] and body:
         return "it says who left since"
     return ""
+
+
+_FALSE = re.compile(
+    r"(?:(?:actually|wait|no|but|however|sorry|hmm|though|yet) )*"
+    r"(?:this|that|it|these|the above|(?:this|that|the|my) (?:statement|claim|answer|information|previous answer)) "
+    r"(?:is|was|are) (?:(?:now|actually|only|just|in fact|however|of course|completely|simply) )*"
+    r"(?:no longer (?:true|the case|correct|accurate|so|valid|current)|not (?:true|correct|right|accurate|the case)"
+    r"|wrong|incorrect|false|untrue|outdated|out of date|a (?:rumou?r|joke|myth|lie|hoax)"
+    r"|(?:true|so|the case|correct) (?:only )?until .*)"
+)
+"""A sentence that says of the one before that it is not so."""
+_OVER = re.compile(
+    r"(?:(?:however|but|though) )?(?:(?:he|she|they) (?:has |have )?(?:since )?(?:is no longer|are no longer|was no longer|resigned"
+    r"|stepped down|left|quit|was (?:sacked|fired|dismissed)|were (?:sacked|fired|dismissed))"
+    r"|(?:this|that|it) (?:has )?(?:since )?changed)"
+    r"(?: (?:from )?(?:the|this|that|his|her|their) (?:post|office|position|job|role)| in office| in charge| office)?"
+    r"(?: (?:in|on|at|last|this|since|when|earlier|the|end|of|then|recently|year|month|week|spring|summer|autumn|fall"
+    r"|winter|somebody|someone|else|took|over|january|february|march|april|may|june|july|august|september|october"
+    r"|november|december|\d+))*"
+)
+"""A sentence that says of its holder, or of the state of things, that it ended."""
+
+
+def _is_false(after: Reading) -> bool:
+    return bool(_FALSE.fullmatch(" ".join(key for key in after.keys(0) if key.isalnum())))
+
+
+def _is_over(after: Reading) -> bool:
+    return bool(_OVER.fullmatch(" ".join(key for key in after.keys(0) if key.isalnum())))
 
 
 _SAYS_NO = "it asks, and says no"
