@@ -86,6 +86,7 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
         ) or reading.is_a(clause.start, "locative")
         own = [at for at in clause if at in events and at not in named and not reading.has("by", at - 2, at)]
         own = [at for at in own if not reading.is_a(at - 1, "tenure")]
+        own = [at for at in own if events[at] != "direction" or events[at] in asked or not is_core(reading, at)]
         own = [at for at in own if events[at] != "composing" or events[at] in asked]  # a music company
         own = [
             at

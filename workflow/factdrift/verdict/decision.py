@@ -177,8 +177,10 @@ def _rival(
             listed = other.kind != UNKNOWN or _ends_list(reading, mention, other, of_values)
             nearer = [name for name in reading.unknown if mention.end < name.start < other.start]
             of_it = nearer and side_by_side(reading, nearer[-1], other)
-            if of_it and mention.person and reading.key(reading.lead(nearer[-1])) == "in":
-                continue  # X worked in Europe and Asia
+            apart = nearer and reading.is_a(reading.lead(nearer[-1]), "of", "locative", "object")
+            apart = apart and "(" not in reading.keys(mention.end, other.start)
+            if of_it and mention.person and (apart or reading.key(reading.lead(nearer[-1])) == "in"):
+                continue  # X worked in Europe and Asia, at the wedding of Y and Z
             comma = reading.keys(mention.end, other.start) == [","]
             if joined and listed and not (comma and reading.asked[:1] in (("where",), ("wo",))):
                 return other  # but Marylebone, London

@@ -56,6 +56,10 @@ def is_described(reading: Reading, mention: Mention) -> bool:
         verb = comma + 1  # X, born in 1981, is a baker
     kin = reading.is_a(verb, "present", "past") and reading.is_a(verb + 1, "article")
     kin = kin and any(reading.is_a(at, "kin") and reading.is_a(at + 1, "of") for at in (verb + 2, verb + 3))
+    as_ = verb + 1 + reading.is_a(verb + 2, "article", "indefinite") + 1
+    serves = reading.key(verb + 1) == "as" and reading.is_a(as_, "foreign", "deputy")
+    if mention.person and serves and reading.key(as_) not in reading.asked:
+        return True  # X serves as deputy to the president
     kin_end = min((name.end for name in reading.named() if name.start > verb), default=verb + 2)
     if kin and not any(
         _says_it(reading, at) for at in range(verb + 2, len(tokens)) if reading.sign(kin_end) != "," or at < kin_end
@@ -72,7 +76,9 @@ def is_described(reading: Reading, mention: Mention) -> bool:
         return not office_fits(reading, reading.keys(be + 2))  # X has been a judge of it since 2018
     is_a = reading.is_a(be, "present", "past") or be > verb
     end = reading.end(be + 1, BORDERS)
+    own = (at for at in range(be + 2, end) if reading.key(at) not in reading.subject)
     says = any(_says_it(reading, at) for at in range(be + 2, len(tokens)) if tokens[at].text.islower())
+    says |= any(_says_it(reading, at) for at in own)
     says |= bool(office_fits(reading, reading.keys(be + 2, end)))
     if not mention.value and is_a and reading.is_a(be + 1, "indefinite") and not says:
         return True  # X is a biologist

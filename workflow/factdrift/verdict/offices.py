@@ -108,7 +108,7 @@ def is_object(reading: Reading, at: int) -> bool:
     """Whether a noun is another's: `married to the president`, `the president's brother`."""
     possessive = reading.tokens[at].possessive
     offices = reading.words.values["office"]
-    while reading.is_a(at - 1, "topic") or any(
+    while reading.is_a(at - 1, "topic") or reading.key(at - 1) in _SAME or any(
         " ".join(reading.keys(at - 1, end)) in offices for end in (at + 1, at + 2)
     ):
         at -= 1  # friend of the head coach
@@ -116,6 +116,10 @@ def is_object(reading: Reading, at: int) -> bool:
         reading.is_a(at - 2, "object", "of") or any(cue.end == at - 1 for cue in reading.of("beside"))
     )  # who has beaten the champion
     return possessive or led
+
+
+_SAME = ("current", "present", "new", "incumbent", "acting")
+"""Words before an office that leave it the same."""
 
 
 def is_core(reading: Reading, at: int) -> bool:

@@ -29,7 +29,7 @@ def read_attempts(reading: Reading) -> None:
         near_miss = reading.is_a(cue.start, "nearly")
         end = len(reading.tokens) if next_name is None else next_name
         achieved = any(
-            (reading.is_a(at, "achieved") and not reading.has_cue("not", at - 3, at))
+            (reading.is_a(at, "achieved", "remains") and not reading.has_cue("not", at - 3, at))
             or (reading.key(at) == "and" and reading.is_a(at + 1, "present"))  # ran and is president
             for at in range(cue.end, end)
         )
@@ -116,7 +116,8 @@ def _read_goal(reading: Reading, cue: Cue, who: Mention | None, what: Mention) -
 def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
     for at, token in enumerate(reading.tokens if "next" not in reading.asked else ()):
-        if token.key in ("next", "future") and is_core(reading, at + 1) and reading.words.has("article", reading.key(at - 1)):
+        led = at == 0 or reading.is_a(at - 1, "article") or not reading.tokens[at - 1].is_word
+        if token.key in _TO_BE and is_core(reading, at + 1) and (led or reading.tokens[at - 1].kind == "bullet"):
             cue = Cue("attempt", at, at + 1)
             reading.assign(reading.next(cue, 7) or reading.previous(cue, 2), Role.DENIED, HOLDS)
     for mention in reading.mentions if not {"next", "upcoming"} & {*reading.asked} else ():
@@ -153,6 +154,9 @@ def read_future(reading: Reading) -> None:
 
 
 _GETS = ("take", "become", "be", "succeed", "replace", "assume", "lead")
+
+
+_TO_BE = ("next", "future", "possible", "potential", "prospective", "presumptive", "likely", "aspiring")
 
 
 def _is_to_come(reading: Reading, mention: Mention) -> bool:

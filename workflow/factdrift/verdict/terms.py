@@ -245,6 +245,10 @@ def _read_spans(reading: Reading) -> None:
             name is None and reading.has("from", at - 3, at - 1) and "already" not in reading.keys(0, at)
         ):  # X made history as president, from 2010 to 2015
             name = reading.previous(span, len(reading.tokens), frozenset(";"))
+        if name is not None and reading.has_cue("now", 0, at) and reading.has("verb", 0, at):
+            since = [cue for cue in reading.of("now") if cue.end <= at and reading.is_a(cue.start - 1, "article")]
+            if since and "," in reading.keys(since[0].end, at):
+                continue  # X is the current champion, having won it from 2021 to 2024
         moved = name is not None and reading.role(name) == Role.NOW and reading.key(at - 2) == "in"
         if name is not None and _is_year(last) and not moved:  # it moved to X in 2005-2006
             reading.assign(name, Role.ONCE)
