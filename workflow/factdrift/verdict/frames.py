@@ -133,6 +133,11 @@ def _of_another_thing(reading: Reading, mention: Mention) -> str:
             other = reading.is_a(beside, "foreign", "kin") and not is_about(reading, beside)
             if other and reading.sign(beside).islower() and not asked_office(reading):
                 return f"is said of the {reading.key(beside)}"
+            owned = at + 1 + (reading.key(at + 1) in reading.words.values["ordinal"])
+            if token.possessive and mention.value and reading.asked[:1] == ("when",):
+                noun = reading.sign(owned).islower() and reading.is_a(owned, "noun")
+                if noun and not is_about(reading, owned):
+                    return f"is said of the {reading.key(owned)}"
     if mention.value:
         return _of_another_amount(reading, mention)
     if mention.person:
@@ -163,9 +168,12 @@ def _of_another_amount(reading: Reading, mention: Mention) -> str:
     was = any(reading.is_a(at, "past") or reading.key(at) == "had" for at in clause)
     if of_now and len(old) == len(years) == 1 and old[0] in clause and was:
         return "is of another time"
+    once = "once" in (reading.key(at) for at in clause) or reading.has_cue("until", unit, len(reading.tokens))
+    if of_now and {"when", "date", "day"}.isdisjoint(reading.asked) and ((was and once) or ("will" in reading.keys(clause.start, mention.start) and years)):
+        return "is of another time"
     counted = reading.sign(unit).islower() and not reading.is_a(unit, "verb", "past", "present")
-    verb = unit + 1 + reading.is_a(unit + 1, "verb")
-    acts = counted and reading.sign(verb).islower() and not reading.is_a(verb, *_DOES, "object", "noun")
+    verb = unit + 1 + (reading.key(unit + 1) in ("have", "has", "had"))
+    acts = counted and reading.sign(verb).islower() and not reading.is_a(verb, *_LINKS)
     if acts and not is_about(reading, verb):
         before = any(reading.key(at) in reading.subject for at in range(mention.start))
         after = any(reading.key(at) in reading.subject for at in range(verb, len(reading.tokens)))
@@ -246,7 +254,8 @@ def _says_nothing_of_it(reading: Reading, mention: Mention) -> bool:
     words = [at for at in clause if reading.key(at) not in reading.subject]
     if {reading.key(at) for at in words} <= {"by", "with", "is", "are", "the", "a"}:
         return False  # S by X, S is with X
-    turns = reading.of("now", "took_over", "handed_on", "gives", "hedge", "former", "until", "amended")
+    turned = ("took_over", "handed_on", "gives", "former", "until")
+    turns = reading.of("now", "hedge", "amended", *(() if dated else turned))
     if turns or len(words) == len(clause) or not any(reading.sign(at).islower() for at in words):
         return False
     words = [at for at in words if not reading.is_a(at, *_COMMON)]
@@ -267,7 +276,7 @@ def _says_nothing_of_it(reading: Reading, mention: Mention) -> bool:
         or is_drawn(reading, at)
         or _is_gain(reading, at, mention)
         for at in words
-        if at not in one_of
+        if dated or at not in one_of
     )
 
 
@@ -359,6 +368,8 @@ def _is_another(reading: Reading, mention: Mention) -> bool:
     return acts and bool(office_fits(reading, subject)) and not reading.has("verb", start, lead)
 
 
+_LINKS = ("verb", "present", "of", "locative", "by", "who", "conjunction", "from", "to", "object", "article")
+"""Rows of words behind an amount that say nothing of what those do who are counted."""
 _DOES = (
     *("verb", "present", "past", "holds", "by", "from", "to", "of", "locative", "who", "conjunction", "known"),
     *("modal", "chosen", "achieved", "remains", "lasting", "tenure", "right", "then", "when", "title", "noun"),
