@@ -71,7 +71,8 @@ def _read_former(reading: Reading, cue: Cue) -> None:
     lead = reading.lead(name)
     apposed = reading.sign(name.end) == "," and cue.start - name.end < 3
     holds |= apposed and (reading.is_a(lead, "present") or reading.key(lead) == "its")
-    if of_another and holds and end > cue.end:
+    joined = apposed and any(side_by_side(reading, *sorted((name, other))) for other in reading.mentions if other != name)
+    if of_another and (holds or joined) and end > cue.end:
         return  # it is now led by X, who used to be a provost
     if reading.keys(cue.start, cue.end) == ["used", "to"] or brief:
         glued = cue.start - name.end < 2  # X once ran it, X was once president
