@@ -3,7 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -112,7 +112,7 @@ def test_ten_answers_use_each_row_of_cue_words():
     assert not [tuple(row[:2]) for row in table if uses[row[0], row[1]] < 10]
 
 
-@lru_cache
+@cache
 def phrases(cell: str) -> frozenset[tuple[str, ...]]:
     """The phrases of a row of cue words."""
     words = [word for alternatives in cell.split("|") for word in spelled_out(alternatives)]

@@ -86,7 +86,9 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
         ) or reading.is_a(clause.start, "locative")
         own = [at for at in clause if at in events and at not in named and not reading.has("by", at - 2, at)]
         own = [at for at in own if not reading.is_a(at - 1, "tenure")]
-        own = [at for at in own if events[at] != "direction" or events[at] in asked or not is_core(reading, at)]
+        own = [
+            at for at in own if events[at] != "direction" or events[at] in asked or not is_core(reading, at)
+        ]
         own = [at for at in own if events[at] != "composing" or events[at] in asked]  # a music company
         own = [
             at
@@ -95,7 +97,12 @@ def _events_of_names(reading: Reading, clauses: Sequence[range], asked: set[str]
                 reading.is_a(at - 1, "article") and reading.is_a(at - 2, "when", "since", "limit", "locative")
             )
         ]  # since the death of Y, at the start of 2022
-        own = [at for at in own if reading.keys(at - 2, at) != ["it", "was"] or reading.key(at - 3) not in ("after", "before", "when", "since")]
+        own = [
+            at
+            for at in own
+            if reading.keys(at - 2, at) != ["it", "was"]
+            or reading.key(at - 3) not in ("after", "before", "when", "since")
+        ]
         for mention in (mention for mention in reading.named() if mention.start in clause):
             near = [at for at in own if at < mention.start][-1:] or own[:1]
             agent = near == [mention.start - 1] and reading.key(near[0])[-2:] in ("er", "or")

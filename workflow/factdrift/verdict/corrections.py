@@ -122,21 +122,22 @@ def _leaves_open(reading: Reading, after: Reading) -> str:
 
 _FALSE = re.compile(
     r"(?:(?:actually|wait|no|but|however|sorry|hmm|though|yet) )*"
-    r"(?:this|that|it|these|the above|(?:this|that|the|my) (?:statement|claim|answer|information|previous answer)) "
-    r"(?:is|was|are) (?:(?:now|actually|only|just|in fact|however|of course|completely|simply) )*"
-    r"(?:no longer (?:true|the case|correct|accurate|so|valid|current)|not (?:true|correct|right|accurate|the case)"
+    r"(?:(?:this|that|it|these|the above)(?: (?:statement|claim|answer|information))?) (?:is|was|are) "
+    r"(?:(?:now|actually|only|just|in fact|however|of course|completely|simply) )*"
+    r"(?:(?:no longer|not) (?:true|the case|correct|right|accurate|so|valid|current)"
     r"|wrong|incorrect|false|untrue|outdated|out of date|a (?:rumou?r|joke|myth|lie|hoax)"
     r"|(?:true|so|the case|correct) (?:only )?until .*)"
 )
-"""A sentence that says of the one before that it is not so."""
+"""A sentence that takes back the sentence before it."""
 _OVER = re.compile(
-    r"(?:(?:however|but|though) )?(?:(?:he|she|they) (?:has |have )?(?:since )?(?:is no longer|are no longer|was no longer|resigned"
-    r"|stepped down|left|quit|was (?:sacked|fired|dismissed)|were (?:sacked|fired|dismissed))"
+    r"(?:(?:however|but|though) )?(?:(?:he|she|they) (?:has |have )?(?:since )?"
+    r"(?:(?:is|are|was) no longer|resigned|stepped down|left|quit|(?:was|were) (?:sacked|fired|dismissed))"
     r"|(?:this|that|it) (?:has )?(?:since )?changed)"
-    r"(?: (?:from )?(?:the|this|that|his|her|their) (?:post|office|position|job|role)| in office| in charge| office)?"
-    r"(?: (?:in|on|at|last|this|since|when|earlier|the|end|of|then|recently|year|month|week|spring|summer|autumn|fall"
-    r"|winter|somebody|someone|else|took|over|january|february|march|april|may|june|july|august|september|october"
-    r"|november|december|\d+))*"
+    r"(?: (?:from )?(?:the|this|that|his|her|their) (?:post|office|position|job|role)"
+    r"| in office| in charge| office)?"
+    r"(?: (?:in|on|at|last|this|since|when|earlier|the|end|of|then|recently|year|month|week|someone|somebody"
+    r"|else|took|over|january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|\d+))*"
 )
 """A sentence that says of its holder, or of the state of things, that it ended."""
 

@@ -148,7 +148,13 @@ def about(asked: tuple[str, ...], cues: Cues, row: str = "sense") -> frozenset[s
     senses, stems = cues.values["sense"], {_ENDING.sub("", key) for key in asked}
     offices = {"general director", *cues.values["office"]}
     leads = any("director" in pair and " ".join(pair) in offices for pair in pairwise(asked))
-    own = {sense for key in asked if not (leads and key == "director") for sense in senses.get(key, "").split("+") if sense}
+    own = {
+        sense
+        for key in asked
+        if not (leads and key == "director")
+        for sense in senses.get(key, "").split("+")
+        if sense
+    }
     own |= {"office"} if cues.only_names or cues.valued("office", asked) else set()
     words = {key for key, sense in cues.values[row].items() if not own.isdisjoint(sense.split("+"))}
     relations = _relations(cues) if row == "sense" else ()

@@ -54,23 +54,8 @@ def is_described(reading: Reading, mention: Mention) -> bool:
     aside = range(verb, comma)
     if reading.is_a(comma + 1, "present", "past") and not any(_says_it(reading, at) for at in aside):
         verb = comma + 1  # X, born in 1981, is a baker
-    kin = reading.is_a(verb, "present", "past") and reading.is_a(verb + 1, "article")
-    kin = kin and any(reading.is_a(at, "kin") and reading.is_a(at + 1, "of") for at in (verb + 2, verb + 3))
-    as_ = verb + 1 + reading.is_a(verb + 2, "article", "indefinite") + 1
-    serves = reading.key(verb + 1) == "as" and reading.is_a(as_, "foreign", "deputy")
-    if mention.person and serves and reading.key(as_) not in reading.asked:
-        return True  # X serves as deputy to the president
-    kin_end = min((name.end for name in reading.named() if name.start > verb), default=verb + 2)
-    if kin and not any(
-        _says_it(reading, at) for at in range(verb + 2, len(tokens)) if reading.sign(kin_end) != "," or at < kin_end
-    ):
-        return True  # X is the eldest son of Z, the president
-    made = reading.keys(verb, verb + 2) == ["was", "made"] and reading.is_a(verb + 2, "indefinite")
-    made |= mention.person and reading.is_a(verb, "present") and reading.key(verb + 1) == "known"
-    made |= reading.key(mention.start - 1) == "which" and mention.person and asked_office(reading)
-    made &= not reading.is_a(verb, "holds", "gains", "achieved")
-    if made and not any(_says_it(reading, at) for at in behind(reading, mention)):
-        return True  # X was made a cardinal; a show which X co-hosted
+    if _is_made(reading, mention, verb):
+        return True
     be = verb + (reading.keys(verb, verb + 2) == ["has", "been"])
     if be > verb and asked_office(reading) and reading.is_a(be + 1, "indefinite"):
         return not office_fits(reading, reading.keys(be + 2))  # X has been a judge of it since 2018
@@ -111,6 +96,30 @@ def is_described(reading: Reading, mention: Mention) -> bool:
     return _has_another_office(reading, mention)
 
 
+def _is_made(reading: Reading, mention: Mention, verb: int) -> bool:
+    """Whether a verb says whose relative or deputy a name is, or what it was made: `X is the son of Z`."""
+    tokens = reading.tokens
+    as_ = verb + 1 + reading.is_a(verb + 2, "article", "indefinite") + 1
+    serves = reading.key(verb + 1) == "as" and reading.is_a(as_, "foreign", "deputy")
+    if mention.person and serves and reading.key(as_) not in reading.asked:
+        return True  # X serves as deputy to the president
+    kin = reading.is_a(verb, "present", "past") and reading.is_a(verb + 1, "article")
+    kin = kin and any(reading.is_a(at, "kin") and reading.is_a(at + 1, "of") for at in (verb + 2, verb + 3))
+    kin_end = min((name.end for name in reading.named() if name.start > verb), default=verb + 2)
+    if kin and not any(
+        _says_it(reading, at)
+        for at in range(verb + 2, len(tokens))
+        if reading.sign(kin_end) != "," or at < kin_end
+    ):
+        return True  # X is the eldest son of Z, the president
+    made = reading.keys(verb, verb + 2) == ["was", "made"] and reading.is_a(verb + 2, "indefinite")
+    made |= mention.person and reading.is_a(verb, "present") and reading.key(verb + 1) == "known"
+    made |= reading.key(mention.start - 1) == "which" and mention.person and asked_office(reading)
+    made &= not reading.is_a(verb, "holds", "gains", "achieved")
+    # X was made a cardinal; a show which X co-hosted
+    return made and not any(_says_it(reading, at) for at in behind(reading, mention))
+
+
 def _has_another_office(reading: Reading, mention: Mention) -> bool:
     """Whether a verb says nothing of the office that is asked for: `X served the president coffee`."""
     verb, tokens = mention.end, reading.tokens
@@ -149,7 +158,9 @@ def _has_another_office(reading: Reading, mention: Mention) -> bool:
     turns = reading.of("now", "took_over", "handed_on", "disclaimer")
     turns = [cue for cue in turns if not (won and cue.start > end)]
     turns = [cue for cue in turns if cue.start or not reading.is_a(cue.end, "pronoun")]  # before he came, X
-    first = not {"first", "only", "youngest", "oldest"}.isdisjoint(reading.keys(verb, end))  # woman to head it
+    first = not {"first", "only", "youngest", "oldest"}.isdisjoint(
+        reading.keys(verb, end)
+    )  # woman to head it
     if turns or any(
         (at < end and (reading.is_a(at, "tenure", "holds", "right", "achieved") or at in chosen))
         or (leads and tokens[at].is_capital and reading.key(at) in reading.asked)

@@ -49,6 +49,9 @@ def read_offices(reading: Reading) -> None:
             reading.assign(mention, Role.BESIDE, CLAIMED)
         if mention is named[0] and not reading.of("former") and _titled(reading, mention):
             reading.doubts[mention.start] = "is said to hold another office"
+        apposed = reading.sign(mention.end) == "," and reading.is_a(mention.end + 1, "present")
+        if apposed and office_fits(reading, reading.keys(mention.end + 2, mention.end + 5)) is False:
+            reading.assign(mention, Role.BESIDE, CLAIMED)  # the president, X, is head of government
         ranks = _behind(reading, mention.end)[:3] if verb else []
         under = any(reading.words.has("deputy", rank) and rank not in reading.asked for rank in ranks)
         other = asked and office and not _is_asked(reading, office)
@@ -95,7 +98,9 @@ def kinds_fit(cues: Cues, keys: tuple[str, ...], question: tuple[str, ...]) -> b
     kinds = [set(cues.valued("office", part).values()) for part in parts]
     if not fitting or not any(own - {"any"} or "any" in asked for own in kinds if own):
         return None
-    fitting |= ({"head"} if "sovereign" not in asked else set()) | ({"any"} & {*asked} if len(parts) > 1 else set())
+    fitting |= ({"head"} if "sovereign" not in asked else set()) | (
+        {"any"} & {*asked} if len(parts) > 1 else set()
+    )
     return any(own & fitting for own in kinds)  # leader of the party and of the opposition
 
 
@@ -108,8 +113,10 @@ def is_object(reading: Reading, at: int) -> bool:
     """Whether a noun is another's: `married to the president`, `the president's brother`."""
     possessive = reading.tokens[at].possessive
     offices = reading.words.values["office"]
-    while reading.is_a(at - 1, "topic") or reading.key(at - 1) in _SAME or any(
-        " ".join(reading.keys(at - 1, end)) in offices for end in (at + 1, at + 2)
+    while (
+        reading.is_a(at - 1, "topic")
+        or reading.key(at - 1) in _SAME
+        or any(" ".join(reading.keys(at - 1, end)) in offices for end in (at + 1, at + 2))
     ):
         at -= 1  # friend of the head coach
     led = reading.is_a(at - 1, "article") and (
@@ -123,12 +130,19 @@ _SAME = ("current", "present", "new", "incumbent", "acting")
 
 
 def is_core(reading: Reading, at: int) -> bool:
-    """Whether a word names what is asked for: the question's noun, or one of an office that fits."""
+    """Whether a word names what is asked for: the question's noun, or a word of an office that fits."""
     kinds = ("article", "verb", "starter", "particle", "to", "of")
     core = reading.key(at) in reading.asked and not reading.is_a(at, *kinds)
     return core or any(
         office_fits(reading, phrase) and " ".join(phrase) in reading.words.values["office"]
-        for start, end in ((at, at + 1), (at - 1, at + 1), (at, at + 2), (at - 2, at + 1), (at - 1, at + 2), (at, at + 3))
+        for start, end in (
+            (at, at + 1),
+            (at - 1, at + 1),
+            (at, at + 2),
+            (at - 2, at + 1),
+            (at - 1, at + 2),
+            (at, at + 3),
+        )
         if (phrase := reading.keys(start, end)) and reading.key(at) in phrase
     )
 

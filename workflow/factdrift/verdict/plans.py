@@ -116,8 +116,9 @@ def _read_goal(reading: Reading, cue: Cue, who: Mention | None, what: Mention) -
 def read_future(reading: Reading) -> None:
     """`X will be president`, `X should be it`: X is not yet; nor is what somebody will do."""
     for at, token in enumerate(reading.tokens if "next" not in reading.asked else ()):
-        led = at == 0 or reading.is_a(at - 1, "article") or not reading.tokens[at - 1].is_word
-        if token.key in _TO_BE and is_core(reading, at + 1) and (led or reading.tokens[at - 1].kind == "bullet"):
+        begins = at == 0 or reading.is_a(at - 1, "article") or not reading.tokens[at - 1].is_word
+        begins = begins or reading.tokens[at - 1].kind == "bullet"
+        if token.key in _TO_BE and is_core(reading, at + 1) and begins:
             cue = Cue("attempt", at, at + 1)
             reading.assign(reading.next(cue, 7) or reading.previous(cue, 2), Role.DENIED, HOLDS)
     for mention in reading.mentions if not {"next", "upcoming"} & {*reading.asked} else ():
@@ -160,11 +161,11 @@ _TO_BE = ("next", "future", "possible", "potential", "prospective", "presumptive
 
 
 def _is_to_come(reading: Reading, mention: Mention) -> bool:
-    """Whether a name will or may be it: `the president may soon be X`, `X could one day be president`."""
+    """Whether a name will or may be it: `the president may soon be X`, `X might soon be it`."""
     lead = reading.lead(mention)
     for modal in range(len(reading.tokens)):
         near = modal == mention.end or modal in range(lead - 4, lead)
-        if near and reading.is_a(modal, "modal") or (near and reading.key(modal) in ("may", "should")):
+        if (near and reading.is_a(modal, "modal")) or (near and reading.key(modal) in ("may", "should")):
             span = {*reading.keys(modal + 1, modal + 4)}
             if not span.isdisjoint(_SOON) and not span.isdisjoint(("be", "become", "hold", "lead")):
                 return True

@@ -18,7 +18,7 @@ class Role(StrEnum):
     ASSERTED = "asserted"
     NOW = "now"
     BEFORE = "before"
-    """It is the one before another."""
+    """It was before another."""
     ONCE = "once"
     """Of a time that may be past."""
     DENIED = "denied"

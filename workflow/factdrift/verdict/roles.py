@@ -258,8 +258,10 @@ def _takes_company(reading: Reading, cue: Cue, mention: Mention) -> bool:
     if begins or reading.is_a(cue.start, "around") or reading.is_a(cue.start - 1, "pronoun"):
         return True
     act = reading.is_a(cue.start, "act") and not any(key[:5] == first[:5] for key in reading.asked)
-    of = act or reading.key(cue.end - 1) in ("of", "von", "to") or (
-        len(cue.span) > 1 and reading.key(cue.end - 1) in ("with", "against")
+    of = (
+        act
+        or reading.key(cue.end - 1) in ("of", "von", "to")
+        or (len(cue.span) > 1 and reading.key(cue.end - 1) in ("with", "against"))
     )
     return any(name.start < cue.start for name in others) or (of and bool(others or len(cue.span) > 1))
 
@@ -328,7 +330,7 @@ def _read_claims(reading: Reading) -> None:
         if not before and cue.kind == "fictional" and (cue.start or reading.sign(cue.end) != ","):
             continue
         starts = [turn.start for turn in reading.of("contrast") if turn.start >= cue.end]
-        end = min([*starts, reading.end(cue.end, STOPS - {"(", ")"})])
+        end = min([*starts, reading.end(cue.end, (";", ":", "?", "!"))])
         ended = not any(token.is_word for token in reading.tokens[cue.end : end])
         for mention in reading.mentions:
             if mention.start in (range(cue.start) if before and ended else range(cue.end, end)):

@@ -62,7 +62,9 @@ def without_hyphens(words: Sequence[Token], cues: Cues) -> list[Token]:
         joins = joins and words[at - 1].end == token.start and token.end == words[at + 1].start
         keys = [word.key for word in words[max(at - 3, 0) : at + 4] if word.is_word] if joins else []
         pairs = {" ".join(keys[start : start + size]) for size in (2, 3) for start in range(len(keys))}
-        if pairs.isdisjoint(offices) or not any(words[at - 1].key in pair.split() for pair in pairs & {*offices} if " " in pair):
+        if pairs.isdisjoint(offices) or not any(
+            words[at - 1].key in pair.split() for pair in pairs & {*offices} if " " in pair
+        ):
             left.append(token)
     return left
 
@@ -189,7 +191,10 @@ def _goes_on(text: Sequence[Token], position: int, cues: Cues) -> bool:
 
 
 _WHOLE_TITLES = frozenset(
-    ("king", "pope", "sir", "dame", "lord", "lady", "miss", "roi", "pape", "chef", "rey", "papa", "jefe")
+    (
+        *("king", "pope", "sir", "dame", "lord", "lady", "miss", "city", "boss"),
+        *("roi", "pape", "chef", "rey", "papa", "jefe"),
+    )
 )
 """Titles as short as abbreviations, behind which a point ends a sentence: also surnames."""
 

@@ -71,7 +71,9 @@ def _read_former(reading: Reading, cue: Cue) -> None:
     lead = reading.lead(name)
     apposed = reading.sign(name.end) == "," and cue.start - name.end < 3
     holds |= apposed and (reading.is_a(lead, "present") or reading.key(lead) == "its")
-    joined = apposed and any(side_by_side(reading, *sorted((name, other))) for other in reading.mentions if other != name)
+    joined = apposed and any(
+        side_by_side(reading, *sorted((name, other))) for other in reading.mentions if other != name
+    )
     if of_another and (holds or joined) and end > cue.end:
         return  # it is now led by X, who used to be a provost
     if reading.keys(cue.start, cue.end) == ["used", "to"] or brief:
@@ -88,9 +90,11 @@ def _read_former(reading: Reading, cue: Cue) -> None:
         whole = office in reading.asked and reading.is_a(at, "title", "thing")
         whole &= not asked_office(reading) or office_fits(reading, reading.keys(cue.end, at + 4)) is True
         whole |= abbreviates(office, reading.asked) or first in ("used", "ad")
-        own = cue.end + (reading.sign(cue.end) == "-") + reading.is_a(cue.end, "article")  # ex-
-        whole |= of_asked_event(reading, own)  # the ex-wife
-        whole |= is_core(reading, own) and bool(office_fits(reading, reading.keys(own, own + 3)))
+        first_word = cue.end + (reading.sign(cue.end) == "-") + reading.is_a(cue.end, "article")  # ex-
+        whole |= of_asked_event(reading, first_word)  # the ex-wife
+        whole |= is_core(reading, first_word) and bool(
+            office_fits(reading, reading.keys(first_word, first_word + 3))
+        )
         reading.assign(name, Role.BEFORE if whole and first != "outgoing" else Role.ONCE)
 
 
@@ -174,7 +178,8 @@ def _of_the_office(reading: Reading, cue: Cue, then: Mention) -> bool:
     keys = [
         token.key
         for at, token in enumerate(reading.tokens[cue.end : then.start], cue.end)
-        if token.is_word and not (reading.is_a(at, "verb", "of", "article", "locative") or token.key in _ACTING)
+        if token.is_word
+        and not (reading.is_a(at, "verb", "of", "article", "locative") or token.key in _ACTING)
     ]
     noun = is_about(reading, then.end) or reading.is_a(then.end, "noun", "title")
     if not keys and noun and not (then.person or asked_office(reading)):
@@ -247,7 +252,9 @@ def _read_spans(reading: Reading) -> None:
         ):  # X made history as president, from 2010 to 2015
             name = reading.previous(span, len(reading.tokens), frozenset(";"))
         if name is not None and reading.has_cue("now", 0, at) and reading.has("verb", 0, at):
-            since = [cue for cue in reading.of("now") if cue.end <= at and reading.is_a(cue.start - 1, "article")]
+            since = [
+                cue for cue in reading.of("now") if cue.end <= at and reading.is_a(cue.start - 1, "article")
+            ]
             if since and "," in reading.keys(since[0].end, at):
                 continue  # X is the current champion, having won it from 2021 to 2024
         moved = name is not None and reading.role(name) == Role.NOW and reading.key(at - 2) == "in"

@@ -113,8 +113,10 @@ def spelled_in_full(text: str) -> str:
     return _IS.sub(r"\1 is", _NOT.sub(lambda match: f"{_FULL.get(match[1].lower(), match[1])} not", text))
 
 
-_NOT = re.compile(r"\b([Ii]s|[Ww]as|[Aa]re|[Ww]ere|do|[Dd]oes|[Dd]id|has|have|had|would|could|should|wo)n't\b")
-_IS = re.compile(r"\b(he|she)'s(?= )(?! (?:been|had|got|become|held|led|taken)\b)", re.I)
+_NOT = re.compile(
+    r"\b([Ii]s|[Ww]as|[Aa]re|[Ww]ere|do|[Dd]oes|[Dd]id|has|have|had|would|could|should|wo)n't\b"
+)
+_IS = re.compile(r"\b(he|she)'s(?= (?-i:[a-z]))(?! (?:been|had|got|become|held|led|taken)\b)", re.I)
 _FULL = {"wo": "will"}
 
 
