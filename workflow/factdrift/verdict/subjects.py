@@ -132,7 +132,7 @@ def has_another(reading: Reading, mention: Mention) -> bool:
 
 
 def says_nothing_of_it(reading: Reading, mention: Mention) -> bool:
-    """Whether a clause of the question's subject says nothing that is asked for: `S was seen with X`."""
+    """Whether a clause of the question's subject says nothing that is asked for: `S danced with X`."""
     foreign = reading.words.only_names or reading.words.capital_nouns
     dated = mention.value and reading.asked[:1] == ("when",)
     if (
