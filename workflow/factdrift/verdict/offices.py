@@ -264,7 +264,9 @@ def other_body(reading: Reading, mention: Mention, end: int) -> str:
             reading.is_a(at, "article", "title") or reading.key(at) in reading.asked
         ):
             at -= 1
-        if asked if body.end <= mention.start else body.start >= end:
+        later = reading.keys(body.start - 2, body.start) == ["head", "of"]  # X grew up in W and was head of Z
+        later &= reading.has("past", body.start - 8, body.start)
+        if asked if body.end <= mention.start else body.start >= end and not later:
             continue
         common = all(
             reading.is_a(at, "thing", "place", "suffix", "topic", "conjunction")

@@ -137,6 +137,8 @@ def _read_end(reading: Reading, cue: Cue) -> None:
         apart, then = False, None if name is None else then  # X, until 2022, then Y
     if name is None and then is not None and reading.has_cue("and", cue.end, then.start):
         then = None  # he stepped down in May, and X has led it since
+    if then is not None and name is not None and reading.has_cue("and", cue.end, then.start):
+        apart = False  # Y, now retired, led it until 2025, and X has led it since
     if then is not None and {"when", "als"} & set(reading.keys(cue.end, then.start)):
         apart = False  # until March 2023, when X came
     if then is not None and not over and (takes_office(reading, then) or reading.is_a(then.end, "gains")):
@@ -212,7 +214,13 @@ def read_series(reading: Reading) -> None:
         return
     starts, ends = [mention.start for mention in listed], [mention.end for mention in listed]
     led = any(  # in 2012: X
-        _is_year(reading.tokens[at]) and (not at or listed[0].value or reading.is_a(at - 1, "locative"))
+        _is_year(reading.tokens[at])
+        and (
+            not at
+            or listed[0].value
+            or reading.is_a(at - 1, "locative")
+            or reading.tokens[at - 1].kind == "bullet"
+        )
         for at in range(starts[0])
     )
     gaps = zip([0, *ends[:-1]], starts, strict=True) if led else zip(ends, [*starts[1:], None], strict=True)
