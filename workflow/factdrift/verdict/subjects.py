@@ -143,7 +143,8 @@ def says_nothing_of_it(reading: Reading, mention: Mention) -> bool:
     ):
         return False
     clause = [at for at in range(*clause_of(reading, mention)) if reading.tokens[at].is_word]
-    clause = [at for at in clause if at not in mention.span]
+    named = {at for name in reading.mentions for at in name.span}
+    clause = [at for at in clause if at not in named]
     words = [at for at in clause if reading.key(at) not in reading.subject]
     if {reading.key(at) for at in words} <= {"by", "with", "is", "are", "the", "a"}:
         return False  # S by X, S is with X
